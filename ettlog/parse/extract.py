@@ -6,14 +6,14 @@ Never wrong: a line is taken by a template only when every byte that its match d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ettlog.lifecycle import CLOCKS
 from ettlog.parse import clock as clocks
+from ettlog.parse.clockwork import Clock
 from ettlog.parse.envelope import peel
 from ettlog.parse.format import Pattern
 from ettlog.parse.template import COLUMNS, NULL, Learnt, Number, learn
@@ -25,10 +25,11 @@ Bytes = NDArray[np.uint8]
 SLACK = 4200
 """Bytes a block must hold behind its text, so that a template's width can be gathered from any line."""
 
-KEPT = 48
+KEPT = 256
 """Most templates remembered for one pool of lines."""
 
 _INT32 = (1 << 31) - 1
+_ZEROS = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
 _SECOND = 1_000_000
 _QUARTER = 900 * _SECOND
 _BACK = 60 * _SECOND
@@ -51,8 +52,9 @@ class Template:
     """A learnt line made ready for numpy: words, masks, and one matrix that turns digit columns into numbers."""
 
     def __init__(self, learnt: Learnt) -> None:
-        """Build the masks; `taken` counts the lines read so far."""
-        self.learnt, self.taken = learnt, 0
+        """Build the masks."""
+        self.learnt = learnt
+        self.plain = learnt.line[: learnt.cover].translate(_ZEROS)
         width = self.width = (learnt.cover + 7) // 8 * 8
         line = np.zeros(width, np.uint8)
         text = (learnt.line + b"\n")[: learnt.cover]
@@ -155,21 +157,10 @@ class Template:
             us, codes[index] = source.instant(clocks.Stamp(int(local[row]), zone, True, True, layout))
             shifts[index] = us - int(local[row])
         ts[chosen], clock[chosen] = local[chosen] + shifts[which], codes[which]
+        for code in np.unique(codes[codes >= 0]):
+            seen = ts[chosen][codes[which] == code]
+            source.saw(int(seen.min()), int(seen.max()), int(code), len(seen))
         return ts, clock
-
-
-class Clock:
-    """The clock of a source with its words as numbers: indices into lifecycle.CLOCKS."""
-
-    def __init__(self, zone: str | None, year_hint: int | None) -> None:
-        """Start the clock of one source; raises UsageError for an unknown zone."""
-        self.source = clocks.SourceClock(zone, year_hint)
-        self.zoned = zone is not None
-
-    def instant(self, stamp: clocks.Stamp) -> tuple[int, int]:
-        """Return (microseconds UTC, index of the clock's word), or (NULL, -1) where no instant can be told."""
-        us, word = self.source.instant(stamp)
-        return (NULL, -1) if us is None else (us, CLOCKS.index(word))
 
 
 class Pool(NamedTuple):
@@ -185,6 +176,13 @@ class Pool(NamedTuple):
     """Where they end: the index of the newline."""
 
 
+class _Known(NamedTuple):
+    """Templates learnt for one pool: by the line without its digits, and those that end before their lines do."""
+
+    whole: dict[bytes, list[Template]]
+    local: list[Template]
+
+
 class StepReader:
     """Reads the step lines of one source block by block; remembers the templates it learnt."""
 
@@ -192,34 +190,47 @@ class StepReader:
         """Prove the regexes of the step patterns."""
         self.patterns = patterns
         self.proofs: tuple[Proof, ...] = tuple(prove(one.expression) for one in patterns)
-        self._known: dict[int, list[Template]] = {}
+        self._known: dict[int, _Known] = {}
 
     def read(self, block: bytearray, pool: Pool, clock: Clock) -> tuple[list[Rows], Ints]:
-        """Return rows read by template, and the indices of the lines left for their regexes."""
-        known = self._known.setdefault(pool.key, [])
-        left, found = np.arange(len(pool.at)), []
-        for template in known:
-            if not len(left):
-                break
-            left = self._apply(template, block, pool, left, clock, found)
-        slow, rounds = [], _Rounds()
+        """Return rows read by template, and the indices of the lines left for their regexes.
+
+        Each round takes the first line left, finds or learns its template, and reads all lines of that template.
+        """
+        left: Ints = np.arange(len(pool.at))
+        found: list[Rows] = []
+        slow: list[int] = []
+        rounds = _Rounds()
         while len(left) and rounds.worth(len(left)):
-            template = self._learn(block, pool, int(left[0]))
-            if template is None:
-                slow.append(int(left[0]))
+            row, before = int(left[0]), len(left)
+            line = bytes(block[pool.at[row] : pool.end[row]])
+            for template in self._templates(line, pool):
+                left = self._apply(template, block, pool, left, clock, found)
+                if not len(left) or int(left[0]) != row:
+                    break
+            else:
+                slow.append(row)
                 left = left[1:]
-                rounds.note(0)
-                continue
-            before = len(left)
-            left = self._apply(template, block, pool, left, clock, found)
-            if len(left) == before:  # its own stamp is no instant
-                slow.append(int(left[0]))
-                left = left[1:]
-            known.append(template)
             rounds.note(before - len(left))
-        known.sort(key=lambda one: -one.taken)
-        del known[KEPT:]
         return found, np.sort(np.concatenate([left, np.array(slow, np.int64)]))
+
+    def _templates(self, line: bytes, pool: Pool) -> Iterator[Template]:
+        """Yield the known templates that may read a line, then one learnt from it."""
+        known = self._known.setdefault(pool.key, _Known({}, []))
+        plain = line.translate(_ZEROS)
+        yield from known.whole.get(plain, ())
+        yield from [one for one in known.local if plain.startswith(one.plain)]
+        template = self._learn(line, pool)
+        if template is None:
+            return
+        if len(known.whole) + len(known.local) >= KEPT:
+            known.whole.clear()
+            known.local.clear()
+        if template.learnt.cover > len(line):
+            known.whole.setdefault(plain, []).append(template)
+        else:
+            known.local.append(template)
+        yield template
 
     def _apply(self, template: Template, block: bytearray, pool: Pool, left: Ints, clock: Clock, found: list[Rows]) -> Ints:
         at = pool.at[left]
@@ -228,13 +239,11 @@ class StepReader:
             return left
         good, rows = template.rows(lines, at[fits], clock)
         found.append(rows)
-        template.taken += len(rows.at)
         keep = ~fits
         keep[np.flatnonzero(fits)[~good]] = True
         return left[keep]
 
-    def _learn(self, block: bytearray, pool: Pool, row: int) -> Template | None:
-        line = bytes(block[pool.at[row] : pool.end[row]])
+    def _learn(self, line: bytes, pool: Pool) -> Template | None:
         wanted = [index for index in pool.patterns if self.patterns[index].anchor in line]
         alone = pool.key >= 0 and len(pool.patterns) == 1
         learnt = [learn(line, self.patterns[index], index, self.proofs[index], alone=alone) for index in wanted]
