@@ -36,8 +36,8 @@ class _Launch:
             return True
         if mark.opens == self.level and mark.writer in self.writers:
             return False
-        if mark.opens < self.level:  # the launcher's own line comes behind its worker's
-            self.level, self.writers = mark.opens, set()
+        if mark.opens < self.level:  # a launcher comes before its workers: these were another launch's
+            return False
         self.writers.add(mark.writer)
         return True
 
@@ -51,15 +51,21 @@ def number(marks: Iterable[Mark], steps: Sequence[int]) -> list[int]:
     """Return the line on which each launch begins, in order: launch k is opened by line `result[k - 1]`.
 
     `marks` and `steps` (lines of steps) are sorted by line. An opener opens a launch when none is open, when the open one has
-    made a step or ended, or when its writer has already opened this one; another worker joins.
+    made a step or ended, or when its writer has already opened this one; another worker joins, a launcher behind workers
+    opens. Workers before the first launcher that made no step are no launches.
     """
     begins: list[int] = []
     launch: _Launch | None = None
+    trained = False
     for mark in marks:
         if launch is not None and not launch.stepped:
             launch.stepped = bisect_right(steps, mark.line - 1) > bisect_right(steps, begins[-1])
+            trained = trained or launch.stepped
         if mark.opens and (launch is None or not launch.joined_by(mark)):
+            if mark.opens == 1 and not trained:
+                begins.clear()
             launch = _Launch(mark)
+            trained = trained or mark.opens == 1
             begins.append(mark.line)
         if mark.ends and launch is not None:
             launch.ended = True

@@ -28,8 +28,8 @@ __all__ = ["Limits", "Parsed", "ScanOptions", "scan"]
 
 Ints = NDArray[np.int64]
 _EMPTY: Ints = np.zeros(0, np.int64)
-_TWINS = 4
-"""How many dated lines of lower tiers before an undated step may be about it."""
+_TWINS = (-1, -2, 0, 1)
+"""Which dated lines of a lower tier may be about an undated step, by distance: two before, two behind."""
 
 _CARRIED = CLOCKS.index("carried")
 
@@ -41,6 +41,8 @@ class _Engine:
         self.patterns = patterns
         self.finder = Finder(patterns, steps=steps == ALL)
         self.steps = StepReader(patterns)
+        self.tiers = np.array([one.tier for one in patterns] or [1])
+        self.low_tiers = sorted({one.tier for one in patterns if one.tier > 1})
         self.step_patterns = tuple(sorted({index for row in self.finder.steps for index in row}))
 
 
@@ -89,7 +91,7 @@ class _Scan:
         self.place = 0
         self.last = NULL
         self.last_place = -1
-        self.twins: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
+        self.twins: dict[int, tuple[Ints, Ints]] = {}
         self.hits = 0
         self.binary = False
 
@@ -248,20 +250,21 @@ class _BlockScan:
         )  # fmt: skip
 
     def _twins(self, rows: Rows) -> Rows:
-        """Give an undated step the instant of a dated line of a lower tier about the same step that stands just before it."""
-        tiers = np.array([pattern.tier for pattern in self.scan.engine.patterns])[rows.pattern]
-        dated = np.flatnonzero((tiers > 1) & (rows.ts != NULL))
+        """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside it."""
+        tiers = self.scan.engine.tiers[rows.pattern]
         undated = np.flatnonzero((tiers == 1) & (rows.ts == NULL))
-        steps = np.r_[self.scan.twins[0], rows.values[0][dated]]
-        instants = np.r_[self.scan.twins[1], rows.ts[dated]]
-        behind = np.searchsorted(dated, undated) + len(self.scan.twins[0])
-        for back in range(1, _TWINS + 1):
-            near = behind - back
-            same = (near >= 0) & (rows.ts[undated] == NULL)
-            same[same] = steps[near[same]] == rows.values[0][undated[same]]
-            rows.ts[undated[same]] = instants[near[same]]
-            rows.clock[undated[same]] = _CARRIED
-        self.scan.twins = (steps[-_TWINS:], instants[-_TWINS:])
+        for tier in self.scan.engine.low_tiers:
+            dated = np.flatnonzero((tiers == tier) & (rows.ts != NULL))
+            before = self.scan.twins.get(tier, (_EMPTY, _EMPTY))
+            steps, instants = np.r_[before[0], rows.values[0][dated]], np.r_[before[1], rows.ts[dated]]
+            behind = np.searchsorted(dated, undated) + len(before[0])
+            for offset in _TWINS:
+                near = behind + offset
+                same = (near >= 0) & (near < len(steps)) & (rows.ts[undated] == NULL)
+                same[same] = steps[near[same]] == rows.values[0][undated[same]]
+                rows.ts[undated[same]] = instants[near[same]]
+                rows.clock[undated[same]] = _CARRIED
+            self.scan.twins[tier] = (steps[-2:], instants[-2:])
         return rows
 
     # instants of undated lines
