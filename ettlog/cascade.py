@@ -1,8 +1,9 @@
-"""The restart-cascade model as pure functions: what a saved second of a start is worth when a job starts 1 + NoF times.
+"""The restart-cascade model as pure functions: what a saved second of a start is worth when a job starts 1 + NoF
+times.
 
-All functions take numbers or numpy arrays of one shape and return the same. Times may have any unit as long as it is one
-unit; counts are counts. Symbols: NoF = recoveries of a job; TTS = time to start; TTR = time to recover; E = effective time;
-W = wall time.
+All functions take numbers or numpy arrays of one shape and return the same. Times may have any unit as long as it is
+one unit; counts are counts. Symbols: NoF = recoveries of a job; TTS = time to start; TTR = time to recover; E =
+effective time; W = wall time.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def factor(recoveries: T) -> T:
 def fleet_factor(savings: Sequence[float], recoveries: Sequence[float]) -> float:
     """Return the fleet's factor: 1 + mean NoF of the jobs, weighted by the direct saving of each.
 
-    `savings` and `recoveries` hold one number a job. Sum((1 + N) D) / sum(D): a job that fails more carries more credit.
+    `savings` and `recoveries` hold one number a job. Sum((1 + N) D) / sum(D): a job that fails more carries more
+    credit.
     """
     total = sum(savings)
     return sum(factor(n) * saving for n, saving in zip(recoveries, savings, strict=True)) / total
@@ -94,7 +96,9 @@ def wall(effective: T, tts: T, ttr: T, rate: T) -> T:
 
 
 class Exposure(NamedTuple, Generic[T]):
-    """A saving per start at a constant failure rate: `direct`, `cascade` at the old count, `exposure` on top (modelled)."""
+    """A saving per start at a constant failure rate: `direct`, `cascade` at the old count, `exposure` on top
+    (modelled).
+    """
 
     direct: T
     cascade: T
@@ -105,7 +109,8 @@ class Exposure(NamedTuple, Generic[T]):
 def exposure(effective: T, tts: T, ttr: T, rate: T, saving: T) -> Exposure[T]:
     """Return what `saving` per start and per recovery is worth when a shorter run also meets fewer failures.
 
-    A model, no measurement: in a fleet the third term shows up in the failure count, so it is never added to the ledger.
+    A model, no measurement: in a fleet the third term shows up in the failure count, so it is never added to the
+    ledger.
     """
     before = wall(effective, tts, ttr, rate)
     total = before - wall(effective, tts - saving, ttr - saving, rate)
@@ -124,7 +129,9 @@ def saved_at_fixed_wall(ett_before: T, ett_after: T, wall_time: T) -> T:
 
 
 def saved_at_fixed_work(ett_before: T, ett_after: T, effective: T) -> T:
-    """Return the wall time the same work no longer needs, E x (1/ETT before - 1/ETT after): the capacity planner's reading."""
+    """Return the wall time the same work no longer needs, E x (1/ETT before - 1/ETT after): the capacity planner's
+    reading.
+    """
     return effective * (1.0 / ett_before - 1.0 / ett_after)
 
 
@@ -134,7 +141,9 @@ def start_cost(starts: T, time_per_start: T, gpus: T) -> T:
 
 
 def start_phase(compile_time: T, warmup: T, overlap: bool) -> T:
-    """Return the wall time of compile and data warm-up: their sum one after the other, the longer one side by side."""
+    """Return the wall time of compile and data warm-up: their sum one after the other, the longer one side by
+    side.
+    """
     if not overlap:
         return compile_time + warmup
     return (compile_time + warmup + abs(compile_time - warmup)) / 2

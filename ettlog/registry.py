@@ -1,4 +1,6 @@
-"""The registry of optimizations: who changed what, where and when; read from TOML, CSV or JSON, checked as a whole."""
+"""The registry of optimizations: who changed what, where and when; read from TOML, CSV or JSON, checked as a
+whole.
+"""
 
 from __future__ import annotations
 
