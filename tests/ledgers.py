@@ -16,7 +16,13 @@ SCHEMA: dict[str, pl.DataType] = {
     "allocated_gpu_us": pl.Int64(), "events": pl.Int64(),
 }  # fmt: skip
 
-_STAGE = {"first": "first_start", "planned": "restart", "failure": "recovery", "preemption": "recovery", "unknown": "first_start"}
+_STAGE = {
+    "first": "first_start",
+    "planned": "restart",
+    "failure": "recovery",
+    "preemption": "recovery",
+    "unknown": "first_start",
+}
 _BY_ROLE = {"effective": "steady", "steady": "steady", "unknown": "steady", "shutdown": "shutdown"}
 
 
