@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ettlog.lifecycle import CLOCKS, OUTCOMES
 from ettlog.parse.blocks import Reader, SourceRefusedError, open_source
-from ettlog.parse.carry import TAIL, DatedLines
+from ettlog.parse.carry import MANY, DatedLines
 from ettlog.parse.clockwork import Clock
 from ettlog.parse.cut import Block, blocks
 from ettlog.parse.extract import Pool, Rows, StepReader
@@ -119,6 +119,7 @@ class _BlockScan:
     def __init__(self, scan: _Scan, block: Block) -> None:
         self.scan, self.block = scan, block
         self.data, self.end = block.data, block.end
+        self.newline = np.frombuffer(block.data, np.uint8, block.end) == 10
         self.outcome: dict[int, str] = {}
         """Line begin -> outcome, of lines read by regex."""
 
@@ -139,35 +140,29 @@ class _BlockScan:
         """Read the lines with literals of events on them, in order."""
         found: list[Event] = []
         counted, line = 0, self.scan.n_lines + 1
-        for begin, end, gates in self._lines(hits):
-            line += self.data.count(b"\n", counted, begin)
+        patterns, finder = self.scan.engine.patterns, self.scan.engine.finder
+        for begin, end in self._lines(hits.at.tolist()):
+            wanted = finder.wanted(bytes(self.data[begin:end]))
+            if not wanted:
+                continue
+            line += int(np.count_nonzero(self.newline[counted:begin]))
             counted = begin
-            owners = self.scan.engine.finder.events
-            wanted = owners[gates[0]] if len(gates) == 1 else sorted({index for gate in gates for index in owners[gate]})
-            facts = self._read(begin, end, wanted, many=False)
-            for fact in facts:
-                if not self.scan.engine.patterns[fact.pattern].ignore:
+            for fact in self._read(begin, end, wanted, many=False):
+                if not patterns[fact.pattern].ignore:
                     found.append(Event(line, begin, fact.ts, fact.clock, fact.pattern, fact.values))
         return found
 
-    def _lines(self, hits: Hits) -> list[tuple[int, int, list[int]]]:
-        """Return (begin, end, literals) of the lines the hits are on; what lies beyond the limit of a line is not seen."""
-        found: list[tuple[int, int, list[int]]] = []
-        limit, begin, end, size = self.scan.limits.line, 0, -1, 0
-        for gate, at in zip(hits.gates.tolist(), hits.at.tolist(), strict=True):
+    def _lines(self, hits: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield where the lines begin and end that hits are on; what lies beyond the limit of a line is not seen."""
+        limit, end = self.scan.limits.line, -1
+        for at in hits:
             if at < end:
-                if at < begin + size:
-                    found[-1][2].append(gate)
                 continue
             low = max(0, at - limit)
-            begin = self.data.rfind(b"\n", low, at) + 1 or low
-            if begin == low and low:
-                end = at  # further inside a line than its limit
-                continue
+            begin = self.data.rfind(b"\n", low, at) + 1
             end = self.data.find(b"\n", at, self.end)
-            size = min(end - begin, limit)
-            found.append((begin, begin + size, [gate]))
-        return found
+            if begin or not low:
+                yield begin, min(end, begin + limit)
 
     def _read(self, begin: int, end: int, wanted: Sequence[int], *, many: bool) -> list[Found]:
         line = bytes(self.data[begin:end])
@@ -192,7 +187,7 @@ class _BlockScan:
         """Read step lines; return the rows and where the undated ones begin."""
         if not len(hits.step_at):
             return None, _EMPTY
-        newlines = np.flatnonzero(np.frombuffer(self.data, np.uint8, self.end) == 10)
+        newlines = np.flatnonzero(self.newline)
         rows = self._step_rows(hits, newlines)
         if rows is None:
             return None, _EMPTY
@@ -206,10 +201,9 @@ class _BlockScan:
         for pool in self._pools(hits, newlines):
             found, left = self.scan.engine.steps.read(self.data, pool, self.scan.clock)
             parts += found
-            for rows in found:
-                names, counts = np.unique(rows.pattern, return_counts=True)
-                for index, count in zip(names.tolist(), counts.tolist(), strict=True):
-                    self.scan.formats[self.scan.engine.patterns[index].format] += count
+            for rows in found:  # all of one template, so of one pattern
+                if len(rows.at):
+                    self.scan.formats[self.scan.engine.patterns[rows.pattern[0]].format] += len(rows.at)
             slow = [self._slow(int(pool.at[row]), int(pool.end[row]), pool.patterns) for row in left.tolist()]
             parts += [row for row in slow if row is not None]
         if not parts:
@@ -270,33 +264,38 @@ class _BlockScan:
     # instants of undated lines
 
     def _neighbours(self, events: Sequence[Event], steps: Ints) -> None:
+        """Find the dated lines beside the undated ones, and keep the block's last instant for the next block."""
         scan = self.scan
-        at = np.unique(np.concatenate([np.array([event.place for event in events], np.int64), steps]))
-        if len(at) or scan.facts.waiting:
-            dated = DatedLines(self.data, 0, self.end, scan.reader.dated)
-        else:
-            begin = self.data.find(b"\n", max(0, self.end - TAIL), self.end - 1) + 1
-            dated = DatedLines(self.data, begin, self.end, scan.reader.dated)
+        dated = DatedLines(self.data, self.end, scan.reader.dated)
         if scan.facts.waiting:
-            first = dated.first()
+            first = dated.behind(-1)
             if first != NULL:
                 scan.facts.next_dated(first)
+        at = np.unique(np.concatenate([np.array([event.place for event in events], np.int64), steps]))
         if len(at):
-            near = dated.around(at)
+            near = dated.around(at, np.isin(at, steps))
             known = near.before != NULL
             place = np.where(known, near.place + scan.place, scan.last_place)
-            newlines = _line_numbers(self.data, at) + scan.n_lines
-            scan.facts.add_undated(Undated(newlines, place, np.where(known, near.before, scan.last), near.behind))
-        place, us = dated.last()
+            before = np.where(known, near.before, scan.last)
+            scan.facts.add_undated(Undated(self._numbers(at) + scan.n_lines, place, before, near.behind))
+        place, us = dated.before(self.end)
         if us != NULL:
             scan.last, scan.last_place = us, place + scan.place
+
+    def _numbers(self, at: Ints) -> Ints:
+        """Return the numbers of the lines that begin at `at` (sorted), from 1 in this block."""
+        if len(at) > MANY:
+            return np.searchsorted(np.flatnonzero(self.newline), at) + 1
+        before = [0, *at[:-1].tolist()]
+        counts = [np.count_nonzero(self.newline[low:high]) for low, high in zip(before, at.tolist(), strict=True)]
+        return np.cumsum(np.array(counts, np.int64)) + 1
 
     # accounting
 
     def _account(self, step_lines: Ints) -> None:
         """Count the outcome of every line of the block, and look at some that nothing matched."""
         scan = self.scan
-        lines = self.data.count(b"\n", 0, self.end)
+        lines = int(np.count_nonzero(self.newline))
         read = Counter(self.outcome.values())
         by_template = np.unique(step_lines)
         if self.outcome and len(by_template):
@@ -339,7 +338,7 @@ class _BlockScan:
 
     def _look(self, step_lines: Ints) -> None:
         """Look at a few lines, evenly spread; more of them in the first block."""
-        wanted = min(64 if not self.scan.n_lines else 4, self.end // 64 + 1)
+        wanted = min(24 if not self.scan.n_lines else 4, self.end // 64 + 1)
         seen = set(self.outcome)
         last = -1
         for at in range(0, self.end, max(1, self.end // wanted)):
@@ -354,15 +353,6 @@ class _BlockScan:
 
 def _whole(value: object) -> int:
     return value if isinstance(value, int) else NULL
-
-
-def _line_numbers(data: bytearray, at: Ints) -> Ints:
-    """Return the numbers of the lines that begin at `at` (sorted), from 1 in this block."""
-    counts, before = np.zeros(len(at), np.int64), 0
-    for index, begin in enumerate(at.tolist()):
-        counts[index] = data.count(b"\n", before, begin)
-        before = begin
-    return np.cumsum(counts) + 1
 
 
 def _hints(events: object) -> dict[str, str]:
