@@ -8,16 +8,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ettlog.parse.clock import has_clock
 from ettlog.parse.template import NULL
 
 Ints = NDArray[np.int64]
 Dated = Callable[[bytes], int]
 """Returns the instant of a line in microseconds UTC, or NULL."""
 
-WINDOWS = (1 << 10, 1 << 13, 1 << 16)
+WINDOWS = (1 << 12, 1 << 16)
 """Bytes looked at in turn for the dated line nearest to one place; the last size repeats."""
 
-MANY = 64
+NEAR, FAR = 4, 4096
+"""Lines before that are tried one by one, and the most bytes one of them may have."""
+
+MANY = 2000
 """Number of undated lines in a block from which all its stamps are found at once."""
 
 
@@ -40,6 +44,19 @@ class DatedLines:
 
     def before(self, at: int, floor: int = 0) -> tuple[int, int]:
         """Return (place, instant) of the last dated line in `[floor, at)`, where lines begin at both; (-1, NULL) without one."""
+        high = at
+        for _ in range(NEAR):  # most often a line just before is dated
+            begin = self._data.rfind(b"\n", max(floor - 1, high - FAR, 0), max(high - 1, 0)) + 1
+            if high <= floor or (begin == 0 and high > FAR):
+                break
+            if begin >= floor and has_clock(bytes(self._data[begin : high - 1])):
+                us = self._line(begin)
+                if us != NULL:
+                    return begin, us
+            high = max(begin, floor)
+        return self._searched(high, floor)
+
+    def _searched(self, at: int, floor: int) -> tuple[int, int]:
         high, round_ = at, 0
         while high > floor:
             low = max(floor, high - WINDOWS[min(round_, len(WINDOWS) - 1)])
@@ -106,9 +123,12 @@ class DatedLines:
     def _read(self, at: int) -> tuple[int, int]:
         """Return where the line around `at` begins, and its instant."""
         begin = self._data.rfind(b"\n", 0, at) + 1
+        return begin, self._line(begin)
+
+    def _line(self, begin: int) -> int:
         if begin not in self._known:
-            self._known[begin] = self._dated(bytes(self._data[begin : self._data.find(b"\n", at, self._end)]))
-        return begin, self._known[begin]
+            self._known[begin] = self._dated(bytes(self._data[begin : self._data.find(b"\n", begin, self._end)]))
+        return self._known[begin]
 
 
 def advance(place: Ints, before: Ints, behind: Ints, durations: Ints) -> Ints:

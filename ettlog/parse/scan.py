@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ettlog.lifecycle import CLOCKS, OUTCOMES
 from ettlog.parse.blocks import Reader, SourceRefusedError, open_source
-from ettlog.parse.carry import MANY, DatedLines
+from ettlog.parse.carry import DatedLines
 from ettlog.parse.clockwork import Clock
 from ettlog.parse.cut import Block, blocks
 from ettlog.parse.extract import Pool, Rows, StepReader
@@ -30,6 +30,9 @@ Ints = NDArray[np.int64]
 _EMPTY: Ints = np.zeros(0, np.int64)
 _TWINS = (-1, -2, 0, 1)
 """Which dated lines of a lower tier may be about an undated step, by distance: two before, two behind."""
+
+_PIECE = 1 << 14
+"""Bytes from which numpy counts newlines faster than bytes.count."""
 
 _CARRIED = CLOCKS.index("carried")
 
@@ -145,7 +148,7 @@ class _BlockScan:
             wanted = finder.wanted(bytes(self.data[begin:end]))
             if not wanted:
                 continue
-            line += int(np.count_nonzero(self.newline[counted:begin]))
+            line += self._newlines(counted, begin)
             counted = begin
             for fact in self._read(begin, end, wanted, many=False):
                 if not patterns[fact.pattern].ignore:
@@ -183,18 +186,19 @@ class _BlockScan:
 
     # steps
 
-    def _steps(self, hits: Hits) -> tuple[Rows | None, Ints]:
-        """Read step lines; return the rows and where the undated ones begin."""
+    def _steps(self, hits: Hits) -> tuple[Rows | None, tuple[Ints, Ints]]:
+        """Read step lines; return the rows, and where the undated ones begin with their line numbers."""
         if not len(hits.step_at):
-            return None, _EMPTY
+            return None, (_EMPTY, _EMPTY)
         newlines = np.flatnonzero(self.newline)
         rows = self._step_rows(hits, newlines)
         if rows is None:
-            return None, _EMPTY
+            return None, (_EMPTY, _EMPTY)
         line = np.searchsorted(newlines, rows.at) + self.scan.n_lines + 1
         rows = self._twins(rows)
         self.scan.facts.add_steps(Steps(line, rows.ts, rows.clock, rows.pattern, rows.values))
-        return rows, rows.at[rows.ts == NULL]
+        undated = rows.ts == NULL
+        return rows, (rows.at[undated], line[undated])
 
     def _step_rows(self, hits: Hits, newlines: Ints) -> Rows | None:
         parts: list[Rows] = []
@@ -263,7 +267,7 @@ class _BlockScan:
 
     # instants of undated lines
 
-    def _neighbours(self, events: Sequence[Event], steps: Ints) -> None:
+    def _neighbours(self, events: Sequence[Event], steps: tuple[Ints, Ints]) -> None:
         """Find the dated lines beside the undated ones, and keep the block's last instant for the next block."""
         scan = self.scan
         dated = DatedLines(self.data, self.end, scan.reader.dated)
@@ -271,24 +275,24 @@ class _BlockScan:
             first = dated.behind(-1)
             if first != NULL:
                 scan.facts.next_dated(first)
-        at = np.unique(np.concatenate([np.array([event.place for event in events], np.int64), steps]))
-        if len(at):
-            near = dated.around(at, np.isin(at, steps))
+        facts = {event.place: event.line for event in events} | dict(zip(steps[0].tolist(), steps[1].tolist(), strict=True))
+        if facts:
+            at = np.array(sorted(facts), np.int64)
+            near = dated.around(at, np.isin(at, steps[0]))
             known = near.before != NULL
             place = np.where(known, near.place + scan.place, scan.last_place)
             before = np.where(known, near.before, scan.last)
-            scan.facts.add_undated(Undated(self._numbers(at) + scan.n_lines, place, before, near.behind))
+            lines = np.array([facts[begin] for begin in at.tolist()], np.int64)
+            scan.facts.add_undated(Undated(lines, place, before, near.behind))
         place, us = dated.before(self.end)
         if us != NULL:
             scan.last, scan.last_place = us, place + scan.place
 
-    def _numbers(self, at: Ints) -> Ints:
-        """Return the numbers of the lines that begin at `at` (sorted), from 1 in this block."""
-        if len(at) > MANY:
-            return np.searchsorted(np.flatnonzero(self.newline), at) + 1
-        before = [0, *at[:-1].tolist()]
-        counts = [np.count_nonzero(self.newline[low:high]) for low, high in zip(before, at.tolist(), strict=True)]
-        return np.cumsum(np.array(counts, np.int64)) + 1
+    def _newlines(self, begin: int, end: int) -> int:
+        """Return the number of newlines in a piece of the block, the fastest way for its size."""
+        if end - begin < _PIECE:
+            return self.data.count(b"\n", begin, end)
+        return int(np.count_nonzero(self.newline[begin:end]))
 
     # accounting
 
