@@ -6,11 +6,11 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ettlog import facts
+from ettlog.catalogue import Relation, checks, relations
 from ettlog.errors import UsageError
 from ettlog.facts import SHAPES
 from ettlog.schema import TABLES
@@ -26,45 +26,9 @@ if TYPE_CHECKING:
 MEMORY = "1GB"
 """What DuckDB may hold in memory; it spills to a temporary folder beyond."""
 
-SQL_FOLDER = Path(__file__).parent / "sql"
-
-_HEAD = re.compile(r"-- (\w+): (.*)")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _ORDER = ("job", "begin_us", "at_us", "at", "k", "start", "step", "path", "line")
 """Columns that rows are ordered by before all others."""
-
-
-class Relation(NamedTuple):
-    """One `.sql` file: a relation, or a check that passes when it returns no row."""
-
-    name: str
-    sentence: str
-    needs: tuple[str, ...]
-    level: str
-    """Of a check: `error` (the tool is wrong) or `warning` (the evidence is thin). Empty for a relation."""
-    columns: dict[str, str]
-    query: str
-
-
-def read_relation(path: Path) -> Relation:
-    """Return the relation of a `.sql` file: a sentence, what it needs, a sentence for each column, a query."""
-    text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    notes = {match[1]: match[2] for line in lines[1:] if (match := _HEAD.fullmatch(line))}
-    needs = tuple(part.strip() for part in notes.pop("needs", "").split(",") if part.strip())
-    return Relation(path.stem, lines[0].removeprefix("-- "), needs, notes.pop("level", ""), notes, text)
-
-
-@lru_cache(maxsize=1)
-def relations() -> dict[str, Relation]:
-    """Return every relation by name; names with a leading underscore are steps between the public ones."""
-    return {path.stem: read_relation(path) for path in sorted(SQL_FOLDER.glob("*.sql"))}
-
-
-@lru_cache(maxsize=1)
-def checks() -> dict[str, Relation]:
-    """Return every check by name."""
-    return {path.stem: read_relation(path) for path in sorted((SQL_FOLDER / "check").glob("*.sql"))}
 
 
 def open(path: Path | str, config: Config | None = None) -> Fleet:  # noqa: A001 - the name of the public call

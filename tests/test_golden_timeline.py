@@ -11,7 +11,7 @@ from tests.tables import MINUTE, Log, fleet, minute, record
 
 @pytest.fixture(scope="module")
 def golden() -> Fleet:
-    """Return the job: queue 10, allocation 10 to 300, one failure at 165, detected at 175, restarted in place at 180."""
+    """Return the job: queue 10, allocation 10 to 300, a failure at 165, detected at 175, restarted in place at 180."""
     log = Log(allocation="7")
     log.say(10, "launch", world=8)
     log.say(22, "model_built")
@@ -54,8 +54,8 @@ def minutes(golden: Fleet, by: str) -> dict[str, float]:
 def test_every_part_comes_out_exactly(golden: Fleet) -> None:
     """All parts of the golden timeline have the minutes that they were made with."""
     assert minutes(golden, "part") == {
-        "queue": 10, "model_build": 24, "data_warmup": 3, "first_step_excess": 28, "step": 175, "save_stall": 5, "hang": 10,
-        "placement": 5, "restore": 3, "replay": 17, "teardown": 20,
+        "queue": 10, "model_build": 24, "data_warmup": 3, "first_step_excess": 28, "step": 175, "save_stall": 5,
+        "hang": 10, "placement": 5, "restore": 3, "replay": 17, "teardown": 20,
     }  # fmt: skip
 
 
