@@ -11,6 +11,7 @@ from ettlog import ett
 from ettlog.conventions import GROUPINGS, WORDS
 from ettlog.errors import NoDataError, UsageError
 from ettlog.ett import Timeline, measure
+from ettlog.ett_lost import move
 from ettlog.ett_sums import columns_of
 from ettlog.lifecycle import COMPONENTS, PART_BY_NAME
 from ettlog.windows import Window
@@ -99,9 +100,7 @@ def test_golden_job_reads_60_3_percent_by_components(golden: Timeline) -> None:
     assert round(100 * float(row["ett"]), 1) == 60.3  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("ttr", "lost", "percent"), [("first_step", 35 + 38, 74.8), ("first_new_step", 35 + 55, 69.0)]
-)
+@pytest.mark.parametrize(("ttr", "lost", "percent"), [("first_step", 35 + 38, 74.8), ("first_new_step", 35 + 55, 69.0)])
 def test_golden_job_reads_two_ways_by_the_formula(golden: Timeline, ttr: str, lost: int, percent: float) -> None:
     """The formula gives 74.8 % or 69.0 %, by where a recovery ends."""
     row = only(measure(golden, ALWAYS, ttr=ttr))  # type: ignore[arg-type]
@@ -264,3 +263,52 @@ def test_window_without_time_is_no_data(golden: Timeline) -> None:
 def test_public_name_is_the_function() -> None:
     """`ettlog.ett` is the function although a module has the same name."""
     assert callable(ett)
+
+
+def test_lost_waste_lies_where_the_steps_were_lost() -> None:
+    """With waste=lost the last 17 minutes of the first loop are the waste, and the replay is training; totals stay."""
+    minutes = [(0, 45, 165, 1, 120, "step"), (1, 220, 237, 104, 120, "replay"), (1, 237, 297, 121, 180, "step")]
+    step_run = pl.DataFrame(
+        [
+            ("run", k, begin * MINUTE, end * MINUTE, first, last, nature)
+            for k, begin, end, first, last, nature in minutes
+        ],
+        schema=["job", "k", "begin_us", "end_us", "first_step", "last_step", "nature"],
+        orient="row",
+    )
+    pieces = (
+        Piece(0, "other", "first_start", 45),
+        Piece(0, "step", "steady", 120),
+        Piece(1, "hang", "recovery", 55),
+        Piece(1, "replay", "recovery", 17),
+        Piece(1, "step", "steady", 60),
+    )
+    plain = timeline({"run": ("m7", segments("run", pieces).with_columns(inferred=False))})
+    moved = plain._replace(segment=move(plain.segment, step_run))
+    for frames in (plain, moved):
+        assert only(measure(frames, ALWAYS, weight="none"))["effective_training_gpu_hours"] == pytest.approx(180 / 60)
+    before = Window(0, 165 * MINUTE, "")
+    assert only(measure(plain, before))["ett"] == pytest.approx(120 / 165)
+    assert only(measure(moved, before))["ett"] == pytest.approx(103 / 165)
+    assert moved.segment["end_us"].max() == plain.segment["end_us"].max()
+
+
+def test_a_step_executed_three_times_survives_once() -> None:
+    """Steps 5 to 10 run in three starts: only the last run is training when waste=lost."""
+    runs = [(0, 0, 10, 1, 10, "step"), (1, 20, 26, 5, 10, "replay"), (2, 40, 46, 5, 10, "replay")]
+    step_run = pl.DataFrame(
+        [("run", k, begin * MINUTE, end * MINUTE, first, last, nature) for k, begin, end, first, last, nature in runs],
+        schema=["job", "k", "begin_us", "end_us", "first_step", "last_step", "nature"],
+        orient="row",
+    )
+    pieces = (
+        Piece(0, "step", "steady", 10),
+        Piece(1, "hang", "recovery", 10),
+        Piece(1, "replay", "recovery", 6),
+        Piece(2, "hang", "recovery", 14),
+        Piece(2, "replay", "recovery", 6),
+    )
+    frames = timeline({"run": ("m7", segments("run", pieces).with_columns(inferred=False))})
+    moved = move(frames.segment, step_run).filter(pl.col("component") == "effective_training")
+    spans = [(begin // MINUTE, end // MINUTE) for begin, end in moved.select("begin_us", "end_us").iter_rows()]
+    assert spans == [(0, 4), (40, 46)]
