@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from ettlog.conventions import groupings, sentence, settle
 from ettlog.errors import NoDataError
+from ettlog.lifecycle import PARTS
 from ettlog.windows import Window, moment, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Unpack
 
     import polars as pl
 
     from ettlog.conventions import Conventions
     from ettlog.fleet import Fleet
+
+OWNERS = {part.part: part.owner for part in PARTS}
+"""Part -> its default owner."""
 
 
 class Selection(TypedDict, total=False):
@@ -34,6 +38,8 @@ class Timeline(NamedTuple):
     segment: pl.DataFrame
     start: pl.DataFrame
     job: pl.DataFrame
+    owners: Mapping[str, str] = OWNERS
+    """Part -> who owns it."""
 
 
 def ett(
@@ -52,8 +58,8 @@ def ett(
     Columns: the keys of `by`; `jobs`, `starts`, `failures`, `preemptions`, `planned` (counts of what began in the
     window); `gpu_hours` and `share` of the group; `wall_gpu_hours`; `COMPONENT_gpu_hours` and `COMPONENT_share` of the
     wall for each component; `tts_hours` and `ttr_hours` (mean wall hours per cold start and per recovery);
-    `tts_gpu_hours` and `ttr_gpu_hours` (sums); `ett` (effective / wall), `ett_formula` (1 - (TTS + TTR) / wall) and `residual`
-    (`ett_formula` - `ett`). Shares are ratios between 0 and 1.
+    `tts_gpu_hours` and `ttr_gpu_hours` (sums); `ett` (effective / wall), `ett_formula` (1 - (TTS + TTR) / wall) and
+    `residual` (`ett_formula` - `ett`). Shares are ratios between 0 and 1.
 
     Args:
         fleet: an open lake.
@@ -79,7 +85,8 @@ def load(fleet: Fleet) -> Timeline:
     Raises:
         NoDataError: the lake has no job with a dated event.
     """
-    timeline = Timeline(fleet.table("segment"), fleet.table("start"), fleet.table("job"))
+    owners = {part: fleet.config.owner_of(part) for part in OWNERS} if fleet.config else OWNERS
+    timeline = Timeline(fleet.table("segment"), fleet.table("start"), fleet.table("job"), owners)
     if timeline.segment.is_empty():
         raise NoDataError(
             "no job of this lake has a timeline",
@@ -146,7 +153,8 @@ def _select(timeline: Timeline, jobs: Sequence[str] | None, models: Sequence[str
     import polars as pl
 
     chosen = pl.col("job").is_in(names)
-    return Timeline(timeline.segment.filter(chosen), timeline.start.filter(chosen), timeline.job.filter(chosen))
+    frames = (timeline.segment, timeline.start, timeline.job)
+    return Timeline(*(frame.filter(chosen) for frame in frames), timeline.owners)
 
 
 def matching(job: pl.DataFrame, jobs: Sequence[str] | None, models: Sequence[str] | None) -> list[str]:

@@ -1,7 +1,8 @@
-"""The other convention of waste: the execution of a step that did not survive is the waste, the last one is training."""
+"""The other convention of waste: a step counts where it was executed last, and what was lost is the waste."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -28,9 +29,9 @@ class Run(NamedTuple):
 def move(segment: pl.DataFrame, step_run: pl.DataFrame) -> pl.DataFrame:
     """Return `segment` with waste moved from replays to the steps that were replayed.
 
-    A step that was executed more than once counts where it was executed last. The time of a step inside a run of steps is
-    interpolated between the run's ends. Columns, tiling and totals per job of wall time stay as they are; segments that
-    were cut are marked inferred.
+    A step that was executed more than once counts where it was executed last. The time of a step inside a run of steps
+    is interpolated between the run's ends. Columns, tiling and wall time per job stay as they are; segments that were
+    cut are marked inferred.
     """
     stepped = pl.col("part").is_in([STEP, REPLAY])
     lost = {job: list(_lost(runs)) for job, runs in _runs(step_run).items()}
@@ -72,7 +73,7 @@ def _at(run: Run, step: int) -> int:
 def _cut(begin: int, end: int, lost: list[tuple[int, int]]) -> Iterator[dict[str, object]]:
     """Yield the pieces of one segment of steps, each either lost or training."""
     edges = sorted({begin, end, *(edge for span in lost for edge in span if begin < edge < end)})
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         wasted = any(since <= low and high <= until for since, until in lost)
         part = REPLAY if wasted else STEP
         piece: dict[str, object] = {"part": part, "component": PART_BY_NAME[part].component, "stage": STEADY}

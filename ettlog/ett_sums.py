@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 EFFECTIVE = next(part.component for part in lifecycle.PARTS if part.role == "effective")
 TTS_STAGES = [stage.stage for stage in lifecycle.STAGES if stage.term == "TTS"]
 TTR_STAGES = [stage.stage for stage in lifecycle.STAGES if stage.term == "TTR"]
-OWNERS = {part.part: part.owner or "-" for part in lifecycle.PARTS}
 UNKNOWN_KIND = lifecycle.START_KINDS[-1]
 MICROS_PER_HOUR = 3_600_000_000
 PERIODS = {"week": "1w", "month": "1mo"}
@@ -37,7 +36,7 @@ def rows(timeline: Timeline, span: Window, rules: dict[str, str]) -> pl.DataFram
     moved = (pl.col("part") == lifecycle.EVALUATION) & pl.lit(rules["evaluation"] == "effective")
     return frame.with_columns(
         component=pl.when(moved).then(pl.lit(EFFECTIVE)).otherwise(pl.col("component")),
-        owner=pl.col("part").replace_strict(OWNERS, default="-"),
+        owner=pl.col("part").replace_strict({part: owner or "-" for part, owner in timeline.owners.items()}),
         gpus=gpus.cast(pl.Int64),
     )
 

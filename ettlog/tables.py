@@ -121,6 +121,7 @@ KINDS: dict[str, Callable[..., str]] = {
     "hours": _hours,
     "percent": lambda value: f"{100 * value:.1f} %",
     "points": lambda value: f"{100 * value:+.1f}",
+    "signed": lambda value: f"{value:+.2f}",
     "span": span,
     "stamp": _stamp,
     "day": lambda value: f"{value:%Y-%m-%d}",

@@ -135,9 +135,7 @@ def notes(frame: pl.DataFrame) -> list[str]:
     unknown, wall = frame.select(pl.col("unknown_gpu_hours").sum(), pl.col("gpu_hours").sum()).row(0)
     if not wall or unknown / wall <= UNKNOWN_BUDGET:
         return []
-    return [
-        f"{100 * unknown / wall:.1f} % of the wall is unknown, the logs show nothing there (budget {UNKNOWN_BUDGET:.0%})"
-    ]
+    return [f"{100 * unknown / wall:.1f} % of the wall is unknown: the logs say nothing (budget {UNKNOWN_BUDGET:.0%})"]
 
 
 UNKNOWN_BUDGET = 0.05
