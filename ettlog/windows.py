@@ -89,8 +89,13 @@ def resolve(
 ) -> Window:
     """Return the window asked for, counted back from the newest event of the data (not from today).
 
+<<<<<<< HEAD
     `since` and `until` are ISO dates; a bare date is its first instant in UTC. Raises UsageError when window and since are
     both given or the result is empty.
+=======
+    `since` and `until` are ISO dates; a bare date is its first instant in UTC. Raises UsageError when window and
+    since are both given or the result is empty.
+>>>>>>> main
     """
     if window is not None and since is not None:
         raise UsageError(

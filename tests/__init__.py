@@ -1,1 +1,1 @@
-"""The tests, one module for each module of ettlog."""
+"""The tests of ettlog."""
