@@ -13,8 +13,8 @@ HEAD = """# Command line
 
 Written from `ettlog COMMAND --help` by `make docs`; a test compares them.
 
-Every option can also be set by an environment variable, `ETTLOG_COMMAND_OPTION`, such as `ETTLOG_ETT_BASIS=elapsed`; the
-lake also by `ETTLOG_LAKE`. Data goes to stdout, everything else to stderr. `NO_COLOR` is heeded.
+Every option can also be set by an environment variable, `ETTLOG_COMMAND_OPTION`, such as `ETTLOG_ETT_BASIS=elapsed`;
+the lake also by `ETTLOG_LAKE`. Data goes to stdout, everything else to stderr. `NO_COLOR` is heeded.
 
 | exit code | meaning |
 |---|---|

@@ -48,8 +48,9 @@ def process(
     )
 
 
-def test_ett_shows_components_terms_and_both_forms(golden: FakeFleet) -> None:
-    """One table holds each component with hours, share and owner, then TTS, TTR, NoF, both ETT forms and the residual."""
+@pytest.mark.usefixtures("golden")
+def test_ett_shows_components_terms_and_both_forms() -> None:
+    """One table holds components with hours, share and owner, then TTS, TTR, NoF, both ETT forms and the residual."""
     lines = run("ett").stdout.splitlines()
     rows = {line.split("  ")[0]: line for line in lines if line}
     assert "60.3 %" in rows["ETT"]
@@ -61,7 +62,8 @@ def test_ett_shows_components_terms_and_both_forms(golden: FakeFleet) -> None:
     assert "38.7" in rows["wall"]  # 290 minutes x 8 GPUs
 
 
-def test_ett_states_window_and_conventions_above_the_table(golden: FakeFleet) -> None:
+@pytest.mark.usefixtures("golden")
+def test_ett_states_window_and_conventions_above_the_table() -> None:
     """The first lines say which window and which conventions the numbers rest on."""
     first, second, *_ = run("ett", "--window", "2h", "--ttr", "first_step").stdout.splitlines()
     assert first == "window: [1970-01-01 03:00:00, 1970-01-01 05:00:00) UTC, 2h back from the newest event"
@@ -70,21 +72,24 @@ def test_ett_states_window_and_conventions_above_the_table(golden: FakeFleet) ->
     assert "weighted by GPUs" in second
 
 
-def test_ett_by_model_ends_with_a_row_over_all(golden: FakeFleet) -> None:
+@pytest.mark.usefixtures("golden")
+def test_ett_by_model_ends_with_a_row_over_all() -> None:
     """Groups come first, the whole last."""
     lines = run("ett", "--by", "model").stdout.splitlines()
     assert lines[-2].startswith("m7")
     assert lines[-1].startswith("all")
 
 
-def test_ett_refuses_an_unknown_grouping(golden: FakeFleet) -> None:
+@pytest.mark.usefixtures("golden")
+def test_ett_refuses_an_unknown_grouping() -> None:
     """A word that is no grouping is a usage error that names the groupings."""
     result = run("ett", "--by", "colour")
     assert result.exit_code == 2
     assert "start-kind" in result.stderr
 
 
-def test_data_formats_leave_sentences_to_stderr(golden: FakeFleet) -> None:
+@pytest.mark.usefixtures("golden")
+def test_data_formats_leave_sentences_to_stderr() -> None:
     """CSV on stdout is data only; window and conventions are on stderr, and nowhere with -q."""
     result = run("ett", "--format", "csv")
     header, row = result.stdout.splitlines()
@@ -94,14 +99,16 @@ def test_data_formats_leave_sentences_to_stderr(golden: FakeFleet) -> None:
     assert run("ett", "--format", "csv", "-q").stderr == ""
 
 
-def test_json_holds_rows_in_base_units(golden: FakeFleet) -> None:
+@pytest.mark.usefixtures("golden")
+def test_json_holds_rows_in_base_units() -> None:
     """JSON is one object with the conventions and the rows; ratios stay ratios."""
     document = json.loads(run("ett", "--format", "json", "-q").stdout)
     assert document["rows"][0]["ett"] == pytest.approx(175 / 290)
     assert document["header"][0].startswith("window:")
 
 
-def test_output_file_is_whole_and_its_suffix_says_the_format(golden: FakeFleet, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("golden")
+def test_output_file_is_whole_and_its_suffix_says_the_format(tmp_path: Path) -> None:
     """-o x.parquet writes Parquet, leaves no temporary file, and keeps the old file when the command fails."""
     path = tmp_path / "x.parquet"
     assert run("ett", "-o", str(path)).stdout == ""
@@ -113,19 +120,22 @@ def test_output_file_is_whole_and_its_suffix_says_the_format(golden: FakeFleet, 
     assert [file.name for file in tmp_path.iterdir()] == ["x.parquet"]
 
 
-def test_unwritable_output_is_a_usage_error(golden: FakeFleet, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("golden")
+def test_unwritable_output_is_a_usage_error(tmp_path: Path) -> None:
     """A folder that does not exist is refused with its path."""
     with pytest.raises(UsageError, match="nowhere"):
         run("ett", "-o", str(tmp_path / "nowhere" / "x.csv"))
 
 
-def test_columns_choose_and_order(golden: FakeFleet) -> None:
+@pytest.mark.usefixtures("golden")
+def test_columns_choose_and_order() -> None:
     """--columns picks columns of the result, in the order given."""
     assert run("jobs", "--format", "csv", "-q", "--columns", "model,job").stdout == "model,job\nm7,run\n"
     assert run("jobs", "--format", "csv", "-q", "-n", "--columns", "model,job").stdout == "m7,run\n"
 
 
-def test_timeline_shows_segments_with_evidence(golden: FakeFleet) -> None:
+@pytest.mark.usefixtures("golden")
+def test_timeline_shows_segments_with_evidence() -> None:
     """Each segment is a line with its start, length, part and the line of log it rests on."""
     lines = run("timeline", "run").stdout.splitlines()
     hang = next(line for line in lines if "hang" in line)
@@ -134,14 +144,16 @@ def test_timeline_shows_segments_with_evidence(golden: FakeFleet) -> None:
     assert "logs/run.log:7" in hang
 
 
-def test_timeline_knows_a_job_by_a_part_of_its_name(golden: FakeFleet) -> None:
+@pytest.mark.usefixtures("golden")
+def test_timeline_knows_a_job_by_a_part_of_its_name() -> None:
     """A unique beginning is enough; an unknown name is refused with the names that are near."""
     assert run("timeline", "ru").exit_code == 0
     with pytest.raises(UsageError, match="near: run"):
         run("timeline", "rum")
 
 
-def test_explain_leads_to_the_line_of_log(golden: FakeFleet) -> None:
+@pytest.mark.usefixtures("golden")
+def test_explain_leads_to_the_line_of_log() -> None:
     """A part of a start is explained by file, line, and what that line says."""
     row = run("explain", "run@1@hang", "--format", "csv", "-q", "--columns", "path,line,kind").stdout
     assert row == "path,line,kind\nlogs/run.log,7,worker_start\n"
@@ -213,7 +225,8 @@ def test_closed_pipe_is_quiet() -> None:
     assert result.stderr == ""
 
 
-def test_no_colour_without_a_terminal(golden: FakeFleet) -> None:
+@pytest.mark.usefixtures("golden")
+def test_no_colour_without_a_terminal() -> None:
     """A table that goes to a pipe holds no escape sequence."""
     assert "\x1b" not in run("ett").stdout
 

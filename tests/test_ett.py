@@ -14,7 +14,7 @@ from ettlog.ett import Timeline, measure
 from ettlog.ett_lost import move
 from ettlog.ett_sums import columns_of
 from ettlog.lifecycle import COMPONENTS, PART_BY_NAME
-from ettlog.windows import Window
+from ettlog.windows import Window, resolve
 
 MINUTE = 60_000_000
 ALWAYS = Window(-(10**17), 10**17, "all events")
@@ -312,3 +312,10 @@ def test_a_step_executed_three_times_survives_once() -> None:
     moved = move(frames.segment, step_run).filter(pl.col("component") == "effective_training")
     spans = [(begin // MINUTE, end // MINUTE) for begin, end in moved.select("begin_us", "end_us").iter_rows()]
     assert spans == [(0, 4), (40, 46)]
+
+
+def test_now_is_the_newest_event() -> None:
+    """`now-7d` and `now` count from the newest event of the data, not from the wall clock."""
+    week = 7 * 24 * 60 * MINUTE
+    found = resolve(10 * week, oldest_us=0, since="now-7d", until="now")
+    assert (found.since_us, found.until_us) == (9 * week, 10 * week + 1)

@@ -19,8 +19,8 @@ from ettlog.errors import UsageError
 from ettlog.tables import View
 
 HOSTILE = (
-    "\x1b[2J\x1b]0;title\x07", "\x9b31m", "\x7f", "a\rb", "\u202egnp.exe", "a\u2028b", "zero\u200bwidth", "\ud800", "nul\x00",
-    "[/bold]", "[link=https://example.invalid]x[/link]", "[red]", "\U000e0041tag", "\ufeffbom", ":smile:",
+    "\x1b[2J\x1b]0;title\x07", "\x9b31m", "\x7f", "a\rb", "\u202egnp.exe", "a\u2028b", "zero\u200bwidth", "\ud800",
+    "nul\x00", "[/bold]", "[link=https://example.invalid]x[/link]", "[red]", "\U000e0041tag", "\ufeffbom", ":smile:",
 )  # fmt: skip
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\nx", '=HYPERLINK("x")', "\uff1d1")
 
