@@ -89,7 +89,7 @@ def test_each_prefix_comes_off_alone(one: Envelope) -> None:
         ),
         (b"[HCTR][06:07:08.123][INFO][RK2][main]: x", b"x", 2, None, b"[06:07:08.123]"),
         (
-            b"[1933135628.123456] [gpu-a:4242:0]   ib_md.c:348  UCX",
+            b"[1933135628.123456] [gpu-a:4242:0] ib_md.c:348  UCX",
             b"ib_md.c:348  UCX", None, b"gpu-a", b"1933135628.123456",
         ),
         (b"[31mstep", b"[31mstep", None, None, None),
