@@ -16,7 +16,7 @@ from ettlog.config import Config
 from ettlog.manifest import SourceEntry
 
 if TYPE_CHECKING:
-    from ettlog.parse.scan import ScanOptions
+    from ettlog.parse.parsed import ScanOptions
 
 BATCH_FILES = 64
 BATCH_BYTES = 32 << 20
@@ -181,7 +181,7 @@ def _owner(entry: SourceEntry, writer: lake.Writer) -> SourceEntry:
 
 def scan_options(name: str, settings: Config, options: IngestOptions) -> ScanOptions:
     """Return how one source is read: flags stand above the configuration, its zone globs above its general zone."""
-    from ettlog.parse.scan import ScanOptions
+    from ettlog.parse.parsed import ScanOptions
 
     chosen: dict[str, Any] = {
         "steps": options.steps,

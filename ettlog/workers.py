@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
     from ettlog.parse.format import FormatSet
-    from ettlog.parse.scan import Parsed, ScanOptions
+    from ettlog.parse.parsed import Parsed, ScanOptions
 
 SAME, PARSED, REJECTED = "same", "parsed", "rejected"
 

@@ -24,7 +24,8 @@ _RANK = re.compile(
     re.IGNORECASE,
 )
 _NODE = re.compile(
-    r"(?:^|[._-])((?:[a-z]+\d*-)?(?:node|nid|host|worker|gpu-?node|master|cn|hgx|dgx)[_-]?\d{1,6})(?=$|[._-])", re.IGNORECASE
+    r"(?:^|[._-])((?:[a-z]+\d*-)?(?:node|nid|host|worker|gpu-?node|master|cn|hgx|dgx)[_-]?\d{1,6})(?=$|[._-])",
+    re.IGNORECASE,
 )
 _SLURM = re.compile(r"slurm-(\d+)(?:_(\d+))?(?:[.-](\d{1,5}))?$", re.IGNORECASE)
 _ALLOCATION = re.compile(r"(?:^|[._-])(?:job[._-]?(?:id)?[._-]?)?([1-9]\d{3,9})(_\d{1,6})?$", re.IGNORECASE)
