@@ -55,7 +55,7 @@ class Config:
         return [Setting(key.name, self.get(key.name), self.origins.get(key.name, DEFAULT)) for key in KEYS]
 
     def zone_of(self, path: str) -> str | None:
-        """Return the zone of a source's bare stamps: that of the first glob that fits its path, else the general one."""
+        """Return the zone of a source's bare stamps: of the first glob that fits its path, else the general one."""
         zones: Mapping[str, str] = self.get("clock.zones")
         return next((zone for glob, zone in zones.items() if fnmatchcase(path, glob)), self.text("clock.zone"))
 

@@ -33,12 +33,20 @@ class Skipped(NamedTuple):
 
 @dataclass
 class Found:
-    """What a look through the roots gave: files in the order of their names, what was left out, and own files."""
+    """What a look through the roots gave: files in the order of their names, and what was left out."""
 
     files: list[LogFile] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    own: dict[str, Path] = field(default_factory=dict)
-    """Name (`ettlog.toml`, `optimizations.toml`) -> the first such file that lies directly in a root."""
+
+
+def own_files(roots: Sequence[Path]) -> dict[str, Path]:
+    """Return the tool's own files (configuration, registry) that lie directly in a root; the first root wins."""
+    found: dict[str, Path] = {}
+    for root in roots:
+        for name in OWN_FILES:
+            if not (root / name).is_symlink() and (root / name).is_file():
+                found.setdefault(name, root / name)
+    return found
 
 
 def discover(roots: Sequence[Path], lake: Path, label: str | None = None, depth: int = MAX_DEPTH) -> Found:
@@ -76,9 +84,6 @@ def _look(root: Path, label: str | None, depth: int, skip: set[tuple[int, int] |
 
 
 def _walk(folder: Path, name: str, depth: int, skip: set[tuple[int, int] | None], found: Found) -> None:
-    for own in OWN_FILES:
-        if (folder / own).is_file():
-            found.own.setdefault(own, folder / own)
     stack = [(folder, name, depth)]
     while stack:
         where, prefix, left = stack.pop()

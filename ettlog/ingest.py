@@ -50,7 +50,8 @@ class IngestOptions:
     sacct_delimiter: str | None = None
     format_dirs: tuple[Path, ...] = ()
     """Folders with further format files."""
-    depth: int = discover.MAX_DEPTH
+    depth: int = 0
+    """Folders inside each other that are looked into; 0 takes the configuration's number."""
     config: Config | None = None
     """The configuration; without it the one of the working folder, of the root or of the lake is read."""
     patience_s: float = 60.0
@@ -139,9 +140,12 @@ def ingest(
 
     options = options or IngestOptions()
     folder = Path(lake_path)
-    found = discover.discover([Path(root) for root in roots], folder, options.label, options.depth)
-    settings = options.config or config_of.load(lake_copy=found.own.get(lake.CONFIG_NAME, folder / lake.CONFIG_NAME))
-    copies = {name: _own_bytes(name, path) for name, path in sorted(found.own.items())}
+    paths = [Path(root) for root in roots]
+    own = discover.own_files(paths)
+    settings = options.config or config_of.load(lake_copy=own.get(lake.CONFIG_NAME, folder / lake.CONFIG_NAME))
+    depth = options.depth or settings.number("limits.depth") or discover.MAX_DEPTH
+    found = discover.discover(paths, folder, options.label, depth)
+    copies = {name: _own_bytes(name, path) for name, path in sorted(own.items())}
     formats = formats_of.load_all(options.format_dirs)
     report = IngestReport(not_read=found.skipped)
     with lake.writer(folder, options.patience_s) as writer:
@@ -171,7 +175,8 @@ def _task(file: discover.LogFile, writer: lake.Writer, settings: Config, options
     known = None
     if entry is not None and not writer.broken(_owner(entry, writer)):
         known = workers.Known(entry.bytes, entry.digest, entry.key)
-    return workers.Task(file.name, file.path, scan_options(file.name, settings, options), known)
+    zone = None if options.zone else settings.text("sacct.zone")
+    return workers.Task(file.name, file.path, scan_options(file.name, settings, options), known, zone)
 
 
 def _owner(entry: SourceEntry, writer: lake.Writer) -> SourceEntry:
@@ -181,17 +186,18 @@ def _owner(entry: SourceEntry, writer: lake.Writer) -> SourceEntry:
 
 def scan_options(name: str, settings: Config, options: IngestOptions) -> ScanOptions:
     """Return how one source is read: flags stand above the configuration, its zone globs above its general zone."""
-    from ettlog.parse.parsed import ScanOptions
+    from ettlog.parse.parsed import Limits, ScanOptions
 
-    chosen: dict[str, Any] = {
-        "steps": options.steps,
-        "zone": options.zone or settings.zone_of(name),
-        "sacct_fields": tuple(options.sacct_fields) or settings.sacct_fields or None,
-        "sacct_delimiter": options.sacct_delimiter or settings.text("sacct.delimiter"),
-    }
-    if options.year or settings.number("clock.year"):
-        chosen["year_hint"] = options.year or settings.number("clock.year")
-    return ScanOptions(**chosen)
+    line, output = settings.number("limits.line_bytes"), settings.number("limits.output_bytes")
+    assert line is not None and output is not None  # both have defaults
+    return ScanOptions(
+        steps=options.steps,
+        zone=options.zone or settings.zone_of(name),
+        year_hint=options.year or settings.number("clock.year"),
+        sacct_fields=tuple(options.sacct_fields) or settings.sacct_fields or None,
+        sacct_delimiter=options.sacct_delimiter or settings.text("sacct.delimiter"),
+        limits=Limits(line=line, output=output),
+    )
 
 
 def _watched(

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ettlog.parse.format import FormatSet
     from ettlog.parse.parsed import Parsed, ScanOptions
+    from ettlog.parse.records import Reader
 
 SAME, PARSED, REJECTED = "same", "parsed", "rejected"
 
@@ -46,6 +47,8 @@ class Task:
     path: Path
     options: ScanOptions
     known: Known | None = None
+    record_zone: str | None = None
+    """Zone of the local times of self-describing records, where it is not the one of `options`."""
 
 
 @dataclass
@@ -77,19 +80,27 @@ def key_of(digest: str, fingerprint: str, options: ScanOptions) -> str:
     return str(blake3(told.encode()).hexdigest()[:32])
 
 
-def _options(options: ScanOptions) -> Any:
-    return options._asdict() if hasattr(options, "_asdict") else vars(options)
+def _options(options: ScanOptions) -> dict[str, Any]:
+    """Return what of the options shapes the facts; how much is read at once does not."""
+    told = asdict(options)
+    told["limits"].pop("block", None)
+    return told
 
 
 def read(task: Task, formats: FormatSet) -> Answer:
     """Read one source; what it holds never raises, what the system refuses comes back as `rejected`."""
+    from ettlog.parse import records
+
     try:
+        reader = records.reader_for(task.path, task.options)
+        if reader is not None and task.record_zone:
+            task = replace(task, options=replace(task.options, zone=task.record_zone))
         if task.known is None:
-            return _parse(task, formats, "", False)
+            return _parse(task, reader, formats, "", False)
         digest, begins = _hash(task.path, task.known.bytes, task.known.digest)
         if key_of(digest, formats.fingerprint, task.options) == task.known.key:
             return Answer(task.name, SAME, key=task.known.key)
-        return _parse(task, formats, task.known.digest, begins)
+        return _parse(task, reader, formats, task.known.digest, begins)
     except OSError as error:
         return Answer(task.name, REJECTED, reason=error.strerror or type(error).__name__)
     except EttlogError as error:
@@ -98,8 +109,10 @@ def read(task: Task, formats: FormatSet) -> Answer:
         return Answer(task.name, REJECTED, reason="it needs more memory than this process may use")
 
 
-def _parse(task: Task, formats: FormatSet, old: str, begins: bool) -> Answer:
-    parsed = _read_source(task.path, formats, task.options)
+def _parse(task: Task, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
+    from ettlog.parse import scan
+
+    parsed = reader.read(task.path, task.options) if reader else scan.scan(task.path, formats, task.options)
     relation = None
     if old:
         relation = REPARSED if parsed.digest == old else GROWN if begins else REPLACED
@@ -114,13 +127,6 @@ def _parse(task: Task, formats: FormatSet, old: str, begins: bool) -> Answer:
         rows=rows,
         tables={table: parquet(table, tables[table]) for table in TABLES if rows[table]},
     )
-
-
-def _read_source(path: Path, formats: FormatSet, options: ScanOptions) -> Parsed:
-    from ettlog.parse import records, scan
-
-    reader = records.reader_for(path, options)
-    return reader.read(path, options) if reader is not None else scan.scan(path, formats, options)
 
 
 def _facts(parsed: Parsed) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def logical(job: str, config: Config) -> tuple[str, str | None]:
 
 
 def _by_template(path: str, config: Config) -> dict[str, str]:
-    """Return what the first path template that fits says; it is matched with and without the root's name in front."""
+    """Return what the first template that fits says, with or without the root's name in front."""
     bare = path.partition("/")[2]
     for template in config.get("paths.templates"):
         pattern = _compiled(template)

@@ -1,4 +1,4 @@
-"""What the name of a log file tells: compression, parts and rotations, rank, node, allocation, and the job that is left."""
+"""What the name of a log file tells: compression, parts, rotations, rank, node, allocation, and the job left over."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ettlog.parse.sacct_rows import ASSUMED, Rows
 from ettlog.schema import arrow_schema
 
 NAME = "sacct"
-BLOCK = 1 << 20
+BLOCK = 1 << 22
 """Text read at once, in bytes."""
 HEAD = 1 << 16
 

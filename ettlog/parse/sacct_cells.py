@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
 
 SECOND = 1_000_000
 BAD: Final = -(1 << 62)
 """Stands for a stamp that cannot be read; no instant is so early."""
+ABSENT: Final = -(1 << 61)
+"""Stands for a stamp that is not there."""
+STAMP_BYTES = 19
+COLON: Final = 58
+OLDEST, NEWEST = 946_771_200, 4_133_894_400
+"""Seconds since 1970 of 2000-01-02 and 2100-12-31: what lies outside is looked at one by one."""
 NOTHING = frozenset((b"", b"None", b"Unknown", b"N/A", b"(null)", b"NONE", b"UNKNOWN", b"Invalid", b"INVALID"))
-CACHE = 1 << 17
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OFFSET = re.compile(r"(.{19})(?:\.\d+)?\s?(?:Z|([+-]\d\d):?(\d\d))\Z")
@@ -22,24 +30,6 @@ _DURATION = re.compile(rb"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.
 _NUMBER = re.compile(rb"(\d{1,12})(?:\.(\d{1,3}))?([KM]?)\Z")
 _CODE = re.compile(rb"(-?\d{1,9}):(\d{1,9})\Z")
 
-T = TypeVar("T")
-
-
-def cached(read: Callable[[bytes], T]) -> Callable[[bytes], T]:
-    """Remember the answers of a reader of cells; forget them all when there are too many."""
-    known: dict[bytes, T] = {}
-
-    def look(cell: bytes) -> T:
-        try:
-            return known[cell]
-        except KeyError:
-            if len(known) >= CACHE:
-                known.clear()
-            value = known[cell] = read(cell)
-            return value
-
-    return look
-
 
 class Clock:
     """Reads stamps; local ones in `zone`, or as UTC when there is none."""
@@ -47,42 +37,62 @@ class Clock:
     def __init__(self, zone: str | None) -> None:
         """Take the IANA zone of local stamps."""
         self.zone = ZoneInfo(zone) if zone else UTC
-        self._tens: dict[bytes, int] = {}
+        self._offsets: dict[int, int] = {}
 
-    def __call__(self, cell: bytes) -> int | None:
-        """Return microseconds since 1970 UTC, None for a time that is not there, BAD for one that cannot be read.
+    def column(self, column: pa.Array | None, count: int) -> np.ndarray[Any, Any]:
+        """Return a column of stamps in microseconds since 1970 UTC; ABSENT where none, BAD where unreadable."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
 
-        Zones change at whole tens of minutes, so ten minutes of local time are looked up once.
-        """
+        if column is None:
+            return np.full(count, ABSENT)
+        usual = pc.equal(pc.binary_length(column), STAMP_BYTES)
+        try:
+            local = pc.if_else(usual, column, None).cast(pa.string()).cast(pa.timestamp("s")).cast(pa.int64())
+        except pa.ArrowInvalid:
+            return np.array([self(cell) for cell in column.to_pylist()], np.int64)
+        values = self._instants(local.fill_null(OLDEST).to_numpy())
+        odd = ~usual.to_numpy(zero_copy_only=False) | (values < OLDEST * SECOND) | (values > NEWEST * SECOND)
+        for index in odd.nonzero()[0]:
+            values[index] = self(column[index].as_py())
+        return values
+
+    def _instants(self, local: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return microseconds UTC of local seconds. Zones change at whole tens of minutes: each is looked up once."""
+        import numpy as np
+
+        tens, places = np.unique(local // 600, return_inverse=True)
+        return (local - np.array([self._offset(int(ten)) for ten in tens], np.int64)[places]) * SECOND
+
+    def _offset(self, ten: int) -> int:
+        """Return the seconds that local time is ahead of UTC; of two readings the earlier."""
+        if ten not in self._offsets:
+            local = EPOCH + timedelta(seconds=ten * 600)
+            shift = local.replace(tzinfo=self.zone).utcoffset() or timedelta()
+            self._offsets[ten] = shift.days * 86_400 + shift.seconds
+        return self._offsets[ten]
+
+    def __call__(self, cell: bytes) -> int:
+        """Return the instant of one stamp of any shape; ABSENT for one that is not there, BAD for an unreadable one."""
         if cell in NOTHING:
-            return None
-        if len(cell) == 19 and cell[16] == 58:
-            tens = self._tens.get(cell[:15])
-            rest = cell[15:16] + cell[17:19]
-            if tens is None or not rest.isdigit():
-                return self._slow(cell, 0)
-            return tens + ((rest[0] - 48) * 60 + (rest[1] - 48) * 10 + (rest[2] - 48)) * SECOND if rest[1] < 54 else BAD
-        return exact(cell)
+            return ABSENT
+        return self._local(cell, 0) if len(cell) == STAMP_BYTES else exact(cell)
 
     def later(self, cell: bytes) -> int | None:
         """Return the later reading of a local stamp that a clock change makes twice."""
-        return self._slow(cell, 1) if len(cell) == 19 else None
+        return self._local(cell, 1) if len(cell) == STAMP_BYTES else None
 
-    def _slow(self, cell: bytes, fold: int) -> int | None:
+    def _local(self, cell: bytes, fold: int) -> int:
         try:
             stamp = datetime.fromisoformat(cell.decode("ascii"))
         except ValueError:
             return BAD
         if stamp.year < 1971:
-            return None  # the zero of a clock, in some zone
+            return ABSENT  # the zero of a clock, in some zone
         if not 2000 <= stamp.year <= 2100 or stamp.tzinfo is not None:
             return BAD
-        instant = micros(stamp.replace(tzinfo=self.zone, fold=fold))
-        if not fold:
-            if len(self._tens) >= CACHE:
-                self._tens.clear()
-            self._tens[cell[:15]] = instant - (stamp.minute % 10 * 60 + stamp.second) * SECOND
-        return instant
+        return micros(stamp.replace(tzinfo=self.zone, fold=fold))
 
 
 def micros(stamp: datetime) -> int:
@@ -91,11 +101,11 @@ def micros(stamp: datetime) -> int:
     return (gap.days * 86_400 + gap.seconds) * SECOND + gap.microseconds
 
 
-def exact(cell: bytes) -> int | None:
+def exact(cell: bytes) -> int:
     """Return the instant of a stamp that needs no zone: seconds since 1970, or with its offset; else BAD."""
     if cell.isdigit():
         if cell == b"0":
-            return None
+            return ABSENT
         return int(cell) * SECOND if 9 <= len(cell) <= 10 else BAD
     match = _OFFSET.match(cell.decode("ascii", "replace"))
     if match is None:
@@ -111,6 +121,9 @@ def exact(cell: bytes) -> int | None:
 
 def duration(cell: bytes) -> int | None:
     """Return microseconds of `[D-]HH:MM:SS`, `MM:SS.mmm` or a plain number of seconds; None for anything else."""
+    if len(cell) == 8 and cell[2] == cell[5] == COLON and (digits := cell[:2] + cell[3:5] + cell[6:]).isdigit():
+        clock = int(digits)
+        return (clock // 10_000 * 3600 + clock // 100 % 100 * 60 + clock % 100) * SECOND
     if cell.isdigit() and len(cell) < 13:
         return int(cell) * SECOND
     match = _DURATION.match(cell)
@@ -154,3 +167,8 @@ def state(cell: bytes) -> str | None:
 def word(cell: bytes) -> str | None:
     """Return the text of a cell, at most 256 characters, or None where there is nothing."""
     return None if cell in NOTHING else cell.decode("utf-8", "replace")[:256]
+
+
+def text(cell: bytes) -> str:
+    """Return the text of an id, at most 256 characters."""
+    return cell.decode("utf-8", "replace")[:256]

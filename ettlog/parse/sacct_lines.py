@@ -1,7 +1,7 @@
 """The layout of scheduler accounting, and its records: any delimiter, nothing escaped, broken over lines.
 
-Columns are found by name only. A record whose number of delimiters is not the header's is joined with the lines after it
-or rejected; it is never shifted. Nothing here trusts a field: a job's name may hold anything.
+Columns are found by name only. A record whose number of delimiters is not the header's is joined with the lines after
+it or rejected; it is never shifted. Nothing here trusts a field: a job's name may hold anything.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ MAX_LINES = 64
 SEEN = 1 << 19
 """Records remembered to know repeats by; the memory holds between one and two times as many."""
 
-KNOWN = frozenset(
-    """
-    account admincomment alloccpus allocgres allocnodes alloctres associd avecpu avecpufreq avediskread avediskwrite
-    avepages averss avevmsize blockid cluster comment constraints consumedenergy consumedenergyraw container cputime
-    cputimeraw dbindex deriveexitcode derivedexitcode elapsed elapsedraw eligible end exitcode expandednodelist extra
-    failednode flags gid group jobid jobidraw jobname layout licenses maxdiskread maxdiskreadnode maxdiskreadtask
-    maxdiskwrite maxdiskwritenode maxdiskwritetask maxpages maxpagesnode maxpagestask maxrss maxrssnode maxrsstask
-    maxvmsize maxvmsizenode maxvmsizetask mcslabel mincpu mincpunode mincputask ncpus nnodes nodelist ntasks
-    originalsluid partition planned plannedcpu plannedcpuraw priority qos qosraw qosreq reason reqcpufreq reqcpufreqgov
-    reqcpufreqmax reqcpufreqmin reqcpus reqgres reqmem reqnodes reqtres reserved reservation reservationid resvcpu
-    resvcpuraw restarts segmentsize sluid start state stderr stdin stdout steps submit submitline suspended systemcomment
-    systemcpu timelimit timelimitraw totalcpu tresusageinave tresusageinmax tresusageinmaxnode tresusageinmaxtask
-    tresusageinmin tresusageinminnode tresusageinmintask tresusageintot tresusageoutave tresusageoutmax
-    tresusageoutmaxnode tresusageoutmaxtask tresusageoutmin tresusageoutminnode tresusageoutmintask tresusageouttot uid
-    user usercpu wckey wckeyid workdir
-    """.split()
-)
+_NAMES = """
+account admincomment alloccpus allocgres allocnodes alloctres associd avecpu avecpufreq avediskread avediskwrite
+avepages averss avevmsize blockid cluster comment constraints consumedenergy consumedenergyraw container cputime
+cputimeraw dbindex deriveexitcode derivedexitcode elapsed elapsedraw eligible end exitcode expandednodelist extra
+failednode flags gid group jobid jobidraw jobname layout licenses maxdiskread maxdiskreadnode maxdiskreadtask
+maxdiskwrite maxdiskwritenode maxdiskwritetask maxpages maxpagesnode maxpagestask maxrss maxrssnode maxrsstask
+maxvmsize maxvmsizenode maxvmsizetask mcslabel mincpu mincpunode mincputask ncpus nnodes nodelist ntasks
+originalsluid partition planned plannedcpu plannedcpuraw priority qos qosraw qosreq reason reqcpufreq reqcpufreqgov
+reqcpufreqmax reqcpufreqmin reqcpus reqgres reqmem reqnodes reqtres reserved reservation reservationid resvcpu
+resvcpuraw restarts segmentsize sluid start state stderr stdin stdout steps submit submitline suspended systemcomment
+systemcpu timelimit timelimitraw totalcpu tresusageinave tresusageinmax tresusageinmaxnode tresusageinmaxtask
+tresusageinmin tresusageinminnode tresusageinmintask tresusageintot tresusageoutave tresusageoutmax
+tresusageoutmaxnode tresusageoutmaxtask tresusageoutmin tresusageoutminnode tresusageoutmintask tresusageouttot uid
+user usercpu wckey wckeyid workdir
+"""
+KNOWN = frozenset(_NAMES.split())
+"""Column names of all releases, lower case."""
 FREE_TEXT = ("jobname", "comment", "admincomment", "systemcomment", "submitline", "workdir", "extra", "constraints")
 """Columns a user may write anything into, delimiters too."""
 

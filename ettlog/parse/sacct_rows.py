@@ -1,18 +1,23 @@
-"""From records of scheduler accounting to rows of the `alloc` table, a few thousand at a time, column by column."""
+"""From records of scheduler accounting to rows of the `alloc` table: some thousand at a time, each column at once.
+
+The joiner has counted the delimiters of every record, so Arrow's CSV reader can cut them; Python sees only the distinct
+values of a column.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ettlog.parse import sacct_cells as cells
-from ettlog.parse.sacct_lines import JOB_ID, Layout, Record
-from ettlog.parse.sacct_cells import BAD, cached
+from ettlog.parse.sacct_cells import ABSENT, BAD, SECOND
+from ettlog.parse.sacct_lines import JOB_ID, TIMES, Layout, Record
 from ettlog.schema import arrow_schema
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 OPEN_STATES = frozenset(("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "REQUEUE_HOLD"))
@@ -20,13 +25,58 @@ OPEN_STATES = frozenset(("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "REQU
 UNSTARTED_STATES = frozenset(("PENDING", "REQUEUE_HOLD"))
 NOWHERE = frozenset((b"", b"None assigned", b"None", b"(null)", b"N/A"))
 ASSUMED = "local times of an unknown zone read as UTC"
+HOUR = 3600 * SECOND
 
-Column = Callable[[bytes], Any]
+
+class Cut(NamedTuple):
+    """One batch of records cut into cells."""
+
+    columns: dict[str, pa.Array]
+    rows: int
+
+    def first(self, *names: str) -> pa.Array | None:
+        """Return the first of these columns that is there."""
+        return next((self.columns[name] for name in names if name in self.columns), None)
+
+
+def cut(records: Sequence[Record], layout: Layout) -> Cut:
+    """Cut records into columns of bytes; a line end inside a record becomes a blank."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    text = b"\n".join(
+        [record.text if record.lines == 1 else record.text.replace(b"\n", b" ") for record in records]
+    ).replace(b"\r", b" ")
+    delimiter = layout.delimiter
+    if len(delimiter) > 1:
+        single = next(bytes((code,)) for code in (31, 30, 29, 28, 1, 2, 3, 4, 5, 6) if code not in text)
+        text, delimiter = text.replace(delimiter, single), single
+    names = [f"f{index}" for index in range(len(layout.fields) + layout.trailing)]
+    table = csv.read_csv(
+        pa.BufferReader(text + b"\n"),
+        read_options=csv.ReadOptions(column_names=names, block_size=len(text) + 2, use_threads=False),
+        parse_options=csv.ParseOptions(delimiter=delimiter.decode("latin-1"), quote_char=False, escape_char=False),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.binary()), null_values=[], strings_can_be_null=False
+        ),
+    )
+    columns = {name: table.column(index).combine_chunks() for index, name in enumerate(layout.fields)}
+    return Cut(columns, table.num_rows)
+
+
+def each(column: pa.Array | None, read: Callable[[bytes], Any], kind: pa.DataType, count: int) -> pa.Array:
+    """Read a column value by distinct value; all null where the column is not there."""
+    import pyarrow as pa
+
+    if column is None:
+        return pa.nulls(count, kind)
+    coded = column.dictionary_encode()
+    return pa.array([read(value) for value in coded.dictionary.to_pylist()], kind).take(coded.indices)
 
 
 @dataclass
 class Rows:
-    """Collects rows; `lines` counts lines by outcome."""
+    """Collects rows; `lines` counts lines by outcome, instants are microseconds since 1970 UTC."""
 
     layout: Layout
     zone: str | None
@@ -38,168 +88,167 @@ class Rows:
     clocks: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Make the readers of the columns, each with a memory of its own."""
+        """Make the clock of local times."""
         self._clock = cells.Clock(self.zone)
-        self._local = "zone_set" if self.zone else "zone_assumed"
-        self._word = cached(cells.word)
-        self._state = cached(cells.state)
-        self._gpus = cached(cells.gpus)
-        self._number = cached(cells.number)
-        self._duration = cached(cells.duration)
-        self._exit = cached(cells.exit_code)
 
     def add(self, records: Sequence[Record]) -> None:
         """Read records that passed the joiner; those with an unusable id or time are counted and left out."""
-        if not records:
-            return
-        delimiter = self.layout.delimiter
-        table = list(zip(*(record.text.split(delimiter) for record in records), strict=False))
-        column = {name: table[index] for index, name in enumerate(self.layout.fields)}
-        times = {name: self._times(column.get(name), len(records)) for name in ("submit", "eligible", "start", "end")}
-        elapsed = self._each(column, self._duration, "elapsed", "elapsedraw", count=len(records))
-        ids = column.get("jobid") or column["jobidraw"]
-        self._repair_ends(column, times, elapsed)
-        keep = []
-        for index, record in enumerate(records):
-            outcome = self._outcome(ids[index], [times[name][index] for name in times])
-            self.lines[outcome] += record.lines
-            if outcome == "matched":
-                keep.append(index)
-        self._emit(records, column, times, elapsed, ids, keep)
-
-    def _times(self, column: Sequence[bytes] | None, count: int) -> list[int | None]:
-        return [self._clock(cell) for cell in column] if column is not None else [None] * count
-
-    def _each(self, column: dict[str, Any], read: Column, *names: str, count: int) -> list[Any]:
-        """Read the first of these columns that is there."""
-        found = next((column[name] for name in names if name in column), None)
-        return [read(cell) for cell in found] if found is not None else [None] * count
-
-    def _repair_ends(
-        self, column: dict[str, Any], times: dict[str, list[int | None]], elapsed: list[int | None]
-    ) -> None:
-        """Move an end that a clock change put before its start: the printed duration says whether that is what happened."""
-        for index, (start, end) in enumerate(zip(times["start"], times["end"], strict=True)):
-            if start is None or end is None or end >= start or BAD in (start, end):
-                continue
-            later = self._clock.later(column["end"][index])
-            if later is not None and later >= start:
-                times["end"][index] = later
-            elif elapsed[index] is not None and start + elapsed[index] == end + 3600 * cells.SECOND:
-                times["end"][index] = end + 3600 * cells.SECOND
-
-    @staticmethod
-    def _outcome(job: bytes, times: list[int | None]) -> str:
-        if JOB_ID.match(job) is None:
-            return "bad_record"
-        start, end = times[2], times[3]
-        if BAD in times or (start is not None and end is not None and end < start):
-            return "bad_time"
-        return "matched"
-
-    def _emit(
-        self,
-        records: Sequence[Record],
-        column: dict[str, Any],
-        times: dict[str, list[int | None]],
-        elapsed: list[int | None],
-        ids: Sequence[bytes],
-        keep: list[int],
-    ) -> None:
+        import numpy as np
         import pyarrow as pa
 
-        count = len(records)
-        states = self._each(column, self._state, "state", count=count)
-        codes = self._each(column, self._exit, "exitcode", count=count)
-        values: dict[str, list[Any]] = {
-            "line": [record.line for record in records],
-            "record": ["step" if b"." in job else "job" for job in ids],
-            "cluster": self._each(column, self._word, "cluster", count=count),
-            "id": [job.decode("ascii") if job.isascii() else None for job in ids],
-            "raw": [job.partition(b".")[0].decode("ascii", "replace") for job in column.get("jobidraw", ids)],
-            "name": self._each(column, cells.word, "jobname", count=count),
-            "user": self._each(column, self._word, "user", count=count),
-            "partition": self._each(column, self._word, "partition", count=count),
-            "state": states,
-            "reason": self._each(column, self._word, "reason", count=count),
-            "submit_us": times["submit"],
-            "eligible_us": times["eligible"],
-            "clock": self._clocks(column, times, count),
-            "elapsed_us": elapsed,
-            "suspended_us": self._each(column, self._duration, "suspended", count=count),
-            "nodes": self._each(column, self._number, "nnodes", "allocnodes", count=count),
-            "gpus_requested": self._each(column, self._gpus, "reqtres", count=count),
-            "exit_code": [code for code, _ in codes] if "exitcode" in column else codes,
-            "exit_signal": [sign for _, sign in codes] if "exitcode" in column else codes,
-            "restarts": self._each(column, self._number, "restarts", count=count),
-        }
-        values["start_us"], values["end_us"] = self._held(column, times, states)
-        values["gpus"] = self._held_gpus(column, values["start_us"], count)
-        schema = arrow_schema("alloc")
-        kept = {name: [values[name][index] for index in keep] for name in schema.names}
-        self._span(kept)
-        arrays = [
-            pa.array(kept[item.name], pa.string()).dictionary_encode() if pa.types.is_dictionary(item.type)
-            else pa.array(kept[item.name], item.type)
-            for item in schema
-        ]  # fmt: skip
-        self.batches.append(pa.record_batch(arrays, names=schema.names))
+        if not records:
+            return
+        read = cut(records, self.layout)
+        times = {name: self._clock.column(read.columns.get(name), read.rows) for name in TIMES}
+        elapsed = each(read.first("elapsed", "elapsedraw"), cells.duration, pa.int64(), read.rows)
+        self._repair_ends(read, times, elapsed)
+        good = self._outcomes(records, read, times)
+        batch = self._batch(records, read, times, elapsed)
+        kept = batch.filter(pa.array(good)) if not good.all() else batch
+        stamps = np.concatenate([times[name][good] for name in ("submit", "start", "end")])
+        self._span(stamps[stamps > ABSENT])
+        self.clocks.update({str(c["values"]): c["counts"] for c in kept.column("clock").value_counts().to_pylist()})
+        self.batches.append(kept)
 
-    def _held(
-        self, column: dict[str, Any], times: dict[str, list[int | None]], states: list[str | None]
-    ) -> tuple[list[int | None], list[int | None]]:
+    def _repair_ends(self, read: Cut, times: dict[str, np.ndarray[Any, Any]], elapsed: pa.Array) -> None:
+        """Move an end that a clock change put before its start: the printed duration tells whether that happened."""
+        start, end = times["start"], times["end"]
+        for index in ((end < start) & (end > ABSENT) & (start > ABSENT)).nonzero()[0]:
+            later = self._clock.later(read.columns["end"][index].as_py())
+            if later is not None and later >= start[index]:
+                end[index] = later
+            elif elapsed[index].as_py() == end[index] + HOUR - start[index]:
+                end[index] += HOUR
+
+    def _outcomes(
+        self, records: Sequence[Record], read: Cut, times: dict[str, np.ndarray[Any, Any]]
+    ) -> np.ndarray[Any, Any]:
+        """Return which records are good; count the lines of all by outcome."""
+        import numpy as np
+        import pyarrow as pa
+
+        ids = read.first("jobid", "jobidraw")
+        named = each(ids, lambda job: JOB_ID.match(job) is not None, pa.bool_(), read.rows).to_numpy(False)
+        start, end = times["start"], times["end"]
+        timed = ~np.logical_or.reduce([column == BAD for column in times.values()])
+        timed &= ~((end < start) & (end > ABSENT) & (start > ABSENT))
+        lines = np.fromiter((record.lines for record in records), np.int64, len(records))
+        self.lines["matched"] += int(lines[named & timed].sum())
+        self.lines["bad_time"] += int(lines[named & ~timed].sum())
+        self.lines["bad_record"] += int(lines[~named].sum())
+        return np.asarray(named & timed)
+
+    def _batch(
+        self, records: Sequence[Record], read: Cut, times: dict[str, np.ndarray[Any, Any]], elapsed: pa.Array
+    ) -> pa.RecordBatch:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        words = {"cluster": "cluster", "name": "jobname", "user": "user", "partition": "partition", "reason": "reason"}
+        numbers = {"nodes": ("nnodes", "allocnodes"), "restarts": ("restarts",)}
+        ids, count = read.first("jobid", "jobidraw"), read.rows
+        states = each(read.first("state"), cells.state, pa.string(), count)
+        start, end = self._held(read, times, states)
+        values: dict[str, pa.Array] = {
+            "line": pa.array([record.line for record in records], pa.int64()),
+            "record": each(ids, lambda job: "step" if b"." in job else "job", pa.string(), count),
+            "id": each(ids, cells.text, pa.string(), count),
+            "raw": each(
+                read.first("jobidraw", "jobid"), lambda job: cells.text(job.partition(b".")[0]), pa.string(), count
+            ),
+            "state": states,
+            "submit_us": instants(times["submit"]),
+            "eligible_us": instants(times["eligible"]),
+            "start_us": start,
+            "end_us": end,
+            "clock": self._clocks(read, times),
+            "elapsed_us": elapsed,
+            "suspended_us": each(read.first("suspended"), cells.duration, pa.int64(), count),
+            "gpus": self._gpus(read, start),
+            "gpus_requested": each(read.first("reqtres"), cells.gpus, pa.int32(), count),
+            "exit_code": each(read.first("exitcode"), lambda cell: cells.exit_code(cell)[0], pa.int32(), count),
+            "exit_signal": each(read.first("exitcode"), lambda cell: cells.exit_code(cell)[1], pa.int32(), count),
+        }
+        values |= {name: each(read.first(column), cells.word, pa.string(), count) for name, column in words.items()}
+        values |= {name: each(read.first(*found), cells.number, pa.int32(), count) for name, found in numbers.items()}
+        schema = arrow_schema("alloc")
+        arrays = [
+            pc.dictionary_encode(values[item.name]) if pa.types.is_dictionary(item.type) else values[item.name]
+            for item in schema
+        ]
+        return pa.record_batch(arrays, names=schema.names)
+
+    def _held(self, read: Cut, times: dict[str, np.ndarray[Any, Any]], states: pa.Array) -> tuple[pa.Array, pa.Array]:
         """Return when hardware was given and given back; never for a job that did not start, not yet for an open one.
 
         Older releases print the end as the start of a job that was cancelled while it was pending.
         """
-        nodes = column.get("nodelist")
-        starts, ends = [], []
-        for index, (start, end, state) in enumerate(zip(times["start"], times["end"], states, strict=True)):
-            nowhere = nodes is None or nodes[index] in NOWHERE
-            given = nodes is not None and nowhere
-            never = start == end and nowhere and (state == "CANCELLED" or given)
-            starts.append(None if never or state in UNSTARTED_STATES else start)
-            ends.append(None if state in OPEN_STATES else end)
-        return starts, ends
+        import numpy as np
+        import pyarrow as pa
 
-    def _held_gpus(self, column: dict[str, Any], starts: list[int | None], count: int) -> list[int | None]:
+        def is_one_of(names: frozenset[str]) -> np.ndarray[Any, Any]:
+            flags = pa.compute.is_in(states, value_set=pa.array(sorted(names), pa.string()))
+            return np.asarray(flags.to_numpy(zero_copy_only=False))
+
+        nodes = read.columns.get("nodelist")
+        nowhere = each(nodes, lambda cell: cell in NOWHERE, pa.bool_(), read.rows).fill_null(False).to_numpy(False)
+        never = (times["start"] == times["end"]) & (
+            nowhere if nodes is not None else is_one_of(frozenset(("CANCELLED",)))
+        )
+        start = np.where(never | is_one_of(UNSTARTED_STATES), ABSENT, times["start"])
+        end = np.where(is_one_of(OPEN_STATES), ABSENT, times["end"])
+        return instants(start), instants(end)
+
+    def _gpus(self, read: Cut, start: pa.Array) -> pa.Array:
         """Return the GPUs held: none without hardware, unknown where the record does not say."""
-        texts = column.get("alloctres")
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        texts = read.first("alloctres")
         if texts is None:
-            return [None] * count
-        timed = "start" in column
-        held = []
-        for text, start in zip(texts, starts, strict=True):
-            found = self._gpus(text)
-            self.mentions_gpus = self.mentions_gpus or bool(found)
-            if timed and start is None:
-                held.append(0)  # some releases fill in what a job that never ran would have got
-            else:
-                held.append(0 if found is None and text else found)
-        return held
+            return pa.nulls(read.rows, pa.int32())
+        found = each(texts, cells.gpus, pa.int32(), read.rows)
+        self.mentions_gpus = self.mentions_gpus or bool(pc.any(pc.greater(found, 0)).as_py())
+        none = pa.scalar(0, pa.int32())
+        held = pc.if_else(pc.and_(pc.is_null(found), pc.greater(pc.binary_length(texts), 0)), none, found)
+        # Some releases fill in what a job that never ran would have got.
+        return pc.if_else(pc.is_null(start), none, held) if "start" in read.columns else held
 
-    def _clocks(self, column: dict[str, Any], times: dict[str, list[int | None]], count: int) -> list[str]:
-        named = [name for name in times if name in column]
-        return [self._clock_of([column[name][index] for name in named]) for index in range(count)]
+    def _clocks(self, read: Cut, times: dict[str, np.ndarray[Any, Any]]) -> pa.Array:
+        """Return the clock of every record: that of its local stamps, where it has any."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
 
-    def _clock_of(self, stamps: list[bytes]) -> str:
-        lengths = {len(stamp) for stamp in stamps if stamp not in cells.NOTHING}
-        return "none" if not lengths else self._local if 19 in lengths else "exact"
+        local, dated = np.zeros(read.rows, bool), np.zeros(read.rows, bool)
+        for name in TIMES:
+            if name in read.columns:
+                known = times[name] > ABSENT
+                length = pc.binary_length(read.columns[name]).to_numpy(zero_copy_only=False)
+                local |= known & (length == cells.STAMP_BYTES)
+                dated |= known
+        names = np.where(local, "zone_set" if self.zone else "zone_assumed", np.where(dated, "exact", "none"))
+        return pa.array(names.tolist(), pa.string())
 
-    def _span(self, kept: dict[str, list[Any]]) -> None:
-        stamps = [value for name in ("submit_us", "start_us", "end_us") for value in kept[name] if value is not None]
-        if stamps:
-            self.first_us = min(stamps) if self.first_us is None else min(self.first_us, min(stamps))
-            self.last_us = max(stamps) if self.last_us is None else max(self.last_us, max(stamps))
-        self.clocks.update(kept["clock"])
+    def _span(self, stamps: np.ndarray[Any, Any]) -> None:
+        if len(stamps):
+            low, high = int(stamps.min()), int(stamps.max())
+            self.first_us = low if self.first_us is None else min(self.first_us, low)
+            self.last_us = high if self.last_us is None else max(self.last_us, high)
 
     def table(self) -> pa.Table:
         """Return all rows; where no record of the file names a GPU, whether any was held is not known."""
         import pyarrow as pa
 
-        schema = arrow_schema("alloc")
-        table = pa.Table.from_batches(self.batches, None if self.batches else schema)
+        table = pa.Table.from_batches(self.batches, None if self.batches else arrow_schema("alloc"))
         if not self.mentions_gpus:
             index = table.schema.get_field_index("gpus")
             table = table.set_column(index, "gpus", pa.nulls(table.num_rows, pa.int32()))
         return table.unify_dictionaries()
+
+
+def instants(values: np.ndarray[Any, Any]) -> pa.Array:
+    """Return instants as Arrow integers, null where there is none."""
+    import pyarrow as pa
+
+    return pa.array(values, pa.int64(), mask=values <= ABSENT)
