@@ -1,0 +1,1 @@
+"""From bytes to facts: formats, envelopes, clocks, identity and the scanner."""

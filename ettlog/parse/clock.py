@@ -1,0 +1,144 @@
+"""What turns the stamps of one source into instants: its zone, its year, its date, and what was inferred about them."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from ettlog.errors import UsageError
+from ettlog.parse.stamp import DAY, SECOND, Stamp, find, has_clock, parse
+
+__all__ = ["SourceClock", "Stamp", "find", "has_clock", "parse"]
+
+_EPOCH = datetime(1970, 1, 1)
+_QUARTER = 900 * SECOND
+_MAX_OFFSET = 15 * 3600 * SECOND
+_SLACK = 120 * SECOND
+"""Most an epoch value and a local stamp of one instant may differ beside whole quarters of an hour."""
+_BACK = 60 * SECOND
+
+
+class SourceClock:
+    """Turns stamps of one source, in the order of its lines, into UTC microseconds with the authority they have.
+
+    `zone` is an IANA name or None; `year_hint` is the year to read stamps without one in, until a dated one is seen.
+    Raises `UsageError` for a zone nobody knows.
+    """
+
+    def __init__(self, zone: str | None = None, year_hint: int | None = None) -> None:
+        """Keep the settings; nothing is inferred yet."""
+        self._zone = _zone(zone)
+        self._year_hint = year_hint
+        self._last: int | None = None
+        self._last_local: int | None = None
+        self._offset: int | None = None
+        self._notes: dict[str, None] = {}
+
+    @property
+    def inferences(self) -> list[str]:
+        """Return one sentence for each thing that was inferred, in the order it first was."""
+        return list(self._notes)
+
+    def observe(self, epoch_us: int, local_stamp: Stamp) -> None:
+        """Learn from an epoch value and a local stamp of the same instant: the zone's offset, and the year."""
+        if local_stamp.zone != "local" or not local_stamp.date:
+            return
+        local = local_stamp.us if local_stamp.year else _nearest_year(local_stamp.us, epoch_us)
+        offset = round((local - epoch_us) / _QUARTER) * _QUARTER
+        if abs(local - epoch_us - offset) > _SLACK or abs(offset) > _MAX_OFFSET:
+            return
+        if offset != self._offset:
+            self._offset = offset
+            self._note(f"zone {_show(offset)} inferred from an epoch value beside a local stamp")
+        self._keep(epoch_us, epoch_us + offset)
+
+    def instant(self, stamp: Stamp) -> tuple[int | None, str]:
+        """Return (UTC microseconds, word of `lifecycle.CLOCKS`); (None, `none`) when a date cannot be inferred."""
+        if stamp.zone != "local" and stamp.year and stamp.date:
+            self._keep(stamp.us, stamp.us + (self._offset or 0))
+            return stamp.us, "exact"
+        local, inferred = self._complete(stamp)
+        if local is None:
+            return None, "none"
+        us, clock = (local, "exact") if stamp.zone != "local" else self._to_utc(local)
+        self._keep(us, local)
+        return us, "date_inferred" if inferred else clock
+
+    def _note(self, sentence: str) -> None:
+        self._notes.setdefault(sentence)
+
+    def _keep(self, us: int, local: int) -> None:
+        self._last, self._last_local = us, local
+
+    def _complete(self, stamp: Stamp) -> tuple[int | None, bool]:
+        if not stamp.date:
+            return self._with_date(stamp.us), True
+        if stamp.year:
+            return stamp.us, False
+        return self._with_year(stamp.us), True
+
+    def _with_year(self, us: int) -> int | None:
+        if self._last_local is not None:
+            local = _nearest_year(us, self._last_local)
+            self._note("the year of stamps without one comes from the dated stamp before them")
+            return local
+        if self._year_hint is None:
+            return None
+        self._note(f"the year of stamps without one is taken as {self._year_hint}")
+        return _in_year(us, self._year_hint)
+
+    def _with_date(self, us: int) -> int | None:
+        if self._last_local is None:
+            return None
+        self._note("the date of stamps with a time of day only comes from the dated stamp before them")
+        return us + round((self._last_local - us) / DAY) * DAY
+
+    def _to_utc(self, local: int) -> tuple[int, str]:
+        if self._zone is not None:
+            return self._from_zone(local), "zone_set"
+        if self._offset is not None:
+            return local - self._offset, "zone_inferred"
+        self._note("local stamps without a zone are read as UTC")
+        return local, "zone_assumed"
+
+    def _from_zone(self, local: int) -> int:
+        when = (_EPOCH + timedelta(microseconds=local)).replace(tzinfo=self._zone)
+        first, second = (local - _offset_us(when.replace(fold=fold)) for fold in (0, 1))
+        if first == second:
+            return first
+        if second > first:  # the hour that comes twice: the first time, unless that would go back
+            return second if self._last is not None and first < self._last - _BACK else first
+        return first  # the hour that never was
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    if name is None:
+        return None
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        todo = "use an IANA name such as Europe/Paris, or UTC"
+        raise UsageError(f"unknown zone {name!r}", where="zone", why=str(error), todo=todo) from error
+
+
+def _offset_us(when: datetime) -> int:
+    offset = when.utcoffset()
+    return 0 if offset is None else offset // timedelta(microseconds=1)
+
+
+def _in_year(us: int, year: int) -> int:
+    when = _EPOCH + timedelta(microseconds=us)
+    day = (
+        date(year, 3, 1) - timedelta(days=1) if (when.month, when.day) == (2, 29) else date(year, when.month, when.day)
+    )
+    return (day - _EPOCH.date()).days * DAY + us % DAY
+
+
+def _nearest_year(us: int, near: int) -> int:
+    year = (_EPOCH + timedelta(microseconds=near)).year
+    return min((_in_year(us, year + step) for step in (-1, 0, 1)), key=lambda local: abs(local - near))
+
+
+def _show(offset: int) -> str:
+    hours, minutes = divmod(abs(offset) // (60 * SECOND), 60)
+    return f"UTC{'-' if offset < 0 else '+'}{hours:02d}:{minutes:02d}"

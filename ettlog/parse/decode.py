@@ -1,0 +1,97 @@
+"""Decoders from the text of a regex group to the value of a column; text without a value gives None, never an error."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping
+
+from ettlog.lifecycle import CAUSES
+
+MAX_DIGITS = 18
+MAX_TEXT = 256
+_INT32 = (1 << 31) - 1
+_OTHER = CAUSES[-1]
+
+
+def whole(text: bytes) -> int | None:
+    """Return a whole number, thousands commas allowed; None for more than 18 digits or anything else."""
+    digits = text.strip().replace(b",", b"")
+    bare = digits[1:] if digits[:1] in (b"-", b"+") else digits
+    return int(digits) if bare.isdigit() and len(bare) <= MAX_DIGITS else None
+
+
+def small(text: bytes) -> int | None:
+    """Return a whole number that fits 32 bits, or None."""
+    value = whole(text)
+    return value if value is not None and -_INT32 <= value <= _INT32 else None
+
+
+def words(text: bytes) -> str | None:
+    """Return printable text of at most 256 characters without outer blanks, or None when nothing is left."""
+    shown = text[: MAX_TEXT * 4].decode("utf-8", "replace").strip()
+    return "".join(mark if mark.isprintable() else "�" for mark in shown)[:MAX_TEXT] or None
+
+
+def cause(text: bytes) -> str | None:
+    """Return a cause of `lifecycle.CAUSES`; any other word is `other`."""
+    word = words(text)
+    return word if word is None or word in CAUSES else _OTHER
+
+
+def scaled(text: bytes, unit_us: int) -> int | None:
+    """Return a decimal number times a unit in whole microseconds, exact; None for nan, inf, N/A."""
+    digits = text.strip().replace(b",", b"")
+    sign = -1 if digits[:1] == b"-" else 1
+    head, _, tail = digits.lstrip(b"+-").partition(b".")
+    if not (head + tail).isdigit() or len(head) > MAX_DIGITS - 9 or digits.count(b"-") > 1:
+        return None
+    tail = tail[:9]
+    fraction: int = int(tail or b"0") * unit_us // 10 ** len(tail)
+    return sign * (int(head or b"0") * unit_us + fraction)
+
+
+def signal_code(text: bytes) -> int | None:
+    """Return minus the number of a signal given by name (`SIGTERM`, `Signals.SIGTERM`) or number."""
+    name = text.strip().rpartition(b".")[2].decode("ascii", "replace").upper()
+    if name.lstrip("-").isdigit():
+        value = abs(int(name)) if len(name) < 4 else 0
+        return -value or None
+    known = signal.Signals.__members__.get(name if name.startswith("SIG") else f"SIG{name}")
+    return None if known is None else -int(known)
+
+
+def clock_span(text: bytes) -> int | None:
+    """Return `h:mm:ss`, `mm:ss` or `d-hh:mm:ss` (fraction allowed) in microseconds, or None."""
+    days, dash, rest = text.strip().rpartition(b"-")
+    parts = rest.split(b":")
+    if not 2 <= len(parts) <= 3 or not all(part.isdigit() and len(part) <= 6 for part in parts[:-1]):
+        return None
+    seconds, day = scaled(parts[-1], 1_000_000), whole(days) if dash else 0
+    if seconds is None or day is None:
+        return None
+    minutes = int(parts[-2]) + 60 * (int(parts[0]) if len(parts) == 3 else 0)
+    return (day * 1440 + minutes) * 60_000_000 + seconds
+
+
+def _unit(unit_us: int) -> Callable[[bytes], int | None]:
+    return lambda text: scaled(text, unit_us)
+
+
+NUMBERS: Mapping[str, Callable[[bytes], int | None]] = {
+    "step": whole, "target": whole, "samples": whole, "world": small, "code": small, "rank": small, "skipped": small,
+}  # fmt: skip
+"""Groups that are columns of whole numbers."""
+
+TEXTS: Mapping[str, Callable[[bytes], str | None]] = {"name": words, "node": words, "cause": cause}
+"""Groups that are columns of text."""
+
+CONVERTERS: Mapping[str, tuple[str, Callable[[bytes], int | str | None]]] = {
+    "duration_us": ("duration_us", _unit(1)),
+    "duration_ms": ("duration_us", _unit(1_000)),
+    "duration_s": ("duration_us", _unit(1_000_000)),
+    "duration_min": ("duration_us", _unit(60_000_000)),
+    "hms": ("duration_us", clock_span),
+    "signal": ("code", signal_code),
+    "stamp": ("stamp", words),
+}
+"""Groups that are converted: name -> column, converter. `stamp` is read by the clock."""

@@ -1,0 +1,253 @@
+"""Line prefixes (envelopes) of launchers, schedulers, containers and loggers: one table, peeled outermost first.
+
+The label of `srun -l` and `mpirun -tag` is a task number, that of `torchrun --tee` a local rank, that of torch's own
+log formatter a global rank: `Peeled.rank` is the most global one found.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+MAX_DEPTH = 8
+"""Most envelopes peeled from one line."""
+
+_BOM = b"\xef\xbb\xbf"
+_DAY = rb"20\d\d-\d\d-\d\d"
+_ANSI = re.compile(rb"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|[@-Z\\^_])")
+
+
+class Peeled(NamedTuple):
+    """What is left of a line, and what its prefixes said."""
+
+    body: bytes
+    rank: int | None
+    node: bytes | None
+    stamp: bytes | None
+    """Text of the outermost stamp found in a prefix."""
+    offset: int
+    """Where the body begins in the line as given (before ANSI codes were taken out: in the line without them)."""
+
+
+class Envelope(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    first: bytes
+    """Bytes the prefix can begin with."""
+    regex: bytes
+    """Matched at the beginning; groups `rank`, `node`, `stamp`, and `local` or `task` for less global ranks."""
+    sample: bytes
+
+
+_LOWER = b"abcdefghijklmnopqrstuvwxyz"
+_ALNUM = _LOWER + _LOWER.upper() + b"0123456789"
+_NAMES = {
+    b"ISO_T": _DAY + rb"T\d\d:\d\d:\d\d",
+    b"ISO": _DAY + rb"[T ]\d\d:\d\d:\d\d",
+    b"TIME": rb"\d\d:\d\d:\d\d",
+    b"LEVEL": rb"(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)",
+    b"LOGGER": rb"[\w.]{1,100}",
+    b"HOST": rb"[\w.:-]{1,64}",
+    b"FILE": rb"[\w./-]{1,120}",
+    b"NUM": rb"\d{1,9}",
+}
+"""Words of the table's regexes that stand for something longer."""
+
+ENVELOPES: tuple[Envelope, ...] = (
+    # runners, containers, schedulers
+    Envelope("github_actions", b"2", rb"(?P<stamp>ISO_T\.\d{7}Z) ", b"2031-04-05T06:07:08.1234567Z "),
+    Envelope(
+        "container", b"2", rb"(?P<stamp>ISO\.\d{9}(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?",
+        b"2031-04-05T06:07:08.123456789Z stdout F ",
+    ),
+    Envelope("stamp_utc", b"2", rb"(?P<stamp>ISO_T(?:\.\d{1,9})?Z) ", b"2031-04-05T06:07:08Z "),
+    Envelope(
+        "cloud_logging", b"DINWECAF",
+        rb"(?:DEFAULT|DEBUG|INFO|NOTICE|WARNING|ERROR|CRITICAL|ALERT) (?P<stamp>ISO_T(?:\.\d{1,9})?Z) "
+        rb"(?:\[resource\.labels\.\w{1,40}: (?P<node>HOST)\] )?",
+        b"INFO 2031-04-05T06:07:08.123456789Z [resource.labels.pod_name: trainer-0] ",
+    ),
+    Envelope("stern", b"[", rb"\[pod/(?P<node>[\w.-]{1,128})/[\w.-]{1,64}\] ", b"[pod/trainer-0/main] "),
+    Envelope(
+        "pdsh",
+        _ALNUM,
+        rb"(?P<node>[\w.-]{1,64}): (?=\[20\d\d-\d\d| iteration | samples/sec: |steps: )",
+        b"gpu-a: [2031-04-05 06:07:08,123] [INFO] ",
+    ),
+    Envelope("megatron_ci", b"0123456789", rb"NUM-task-NUM-NUM/NUM ", b"7-task-1-0/0 "),
+    Envelope("srun", b" 0123456789", rb" {0,6}(?P<task>\d{1,6}):(?: |\Z)", b" 3: "),
+    Envelope("mpirun_channel", b"[", rb"\[\d{1,6},(?P<task>\d{1,7})\]<std(?:out|err|diag)>: ?", b"[1,3]<stdout>:"),
+    Envelope("mpirun_tag", b"[", rb"\[(?P<task>\d{1,7})\] ", b"[3] "),
+    Envelope(
+        "torchx", _LOWER, rb"[a-z][\w-]{0,40}/(?P<task>\d{1,6}) (?:\((?P<node>\w{1,40}) pid=NUM\) )?", b"trainer/3 ",
+    ),
+    Envelope(
+        "ray", b"(", rb"\(\w{1,64}(?:\([^()\n]{0,64}\))? pid=NUM(?:, ip=(?P<node>HOST))?\) ",
+        b"(TrainWorker pid=88, ip=10.1.2.3) ",
+    ),
+    # torch: launcher, ranks, loggers
+    Envelope("tee", b"[", rb"\[(?:default|trainer|worker)(?P<local>\d{1,6})\]:", b"[default3]:"),
+    Envelope("torch_rank", b"[", rb"\[rank(?P<rank>\d{1,7})\]: ?", b"[rank3]: "),
+    Envelope(
+        "glog", b"IWEFVC", rb"(?P<stamp>[IWEFVC]\d{4} TIME\.\d{6}) +\d{1,20} [^ \]\n]{1,200}:NUM\] ?",
+        b"W0405 06:07:08.123000 4242 torch/distributed/run.py:792] ",
+    ),
+    Envelope(
+        "c10", b"[", rb"\[(?P<stamp>[IWEFVC]\d{3,4} TIME\.\d{6,9}) FILE\.(?:cpp|cc|h|hpp|cu):NUM\] ",
+        b"[E405 06:07:08.123456789 ProcessGroupNCCL.cpp:632] ",
+    ),
+    Envelope("c10_undated", b"[", rb"\[[IWEFVC] FILE\.(?:cpp|cc|h|hpp|cu):NUM\] ", b"[E ProcessGroupNCCL.cpp:456] "),
+    Envelope(
+        "torch_2.1", b"[", rb"\[(?P<stamp>ISO,\d{3})\] (?:\[\d[\w/]{0,20}\] )?[a-zA-Z_]LOGGER: \[LEVEL\] ",
+        b"[2031-04-05 06:07:08,123] [3/0] torch._inductor.graph: [INFO] ",
+    ),
+    Envelope(
+        "torch_1.9", b"[", rb"\[LEVEL\] (?P<stamp>ISO,\d{3}) LOGGER: ",
+        b"[INFO] 2031-04-05 06:07:08,123 torch.distributed.elastic.agent.server.api: ",
+    ),
+    Envelope(
+        "python_root", b"DIWECF", rb"LEVEL:(?:torch|root|megatron)[\w.]{0,100}:",
+        b"INFO:torch.distributed.elastic.agent.server.api:",
+    ),
+    # trainers and libraries
+    Envelope(
+        "deepspeed", b"[",
+        rb"\[(?P<stamp>ISO,\d{3})\] \[LEVEL\] (?=\[FILE:NUM:[\w<>]{1,80}\](?: \[Rank (?P<rank>-?\d{1,7})\])?)",
+        b"[2031-04-05 06:07:08,123] [INFO] ",
+    ),
+    Envelope(
+        "hf", b"[", rb"\[LEVEL\|FILE:NUM\] (?P<stamp>ISO,\d{3}) >> ",
+        b"[INFO|trainer.py:812] 2031-04-05 06:07:08,123 >> ",
+    ),
+    Envelope(
+        "titan", b"[2", rb"(?:\[titan\] )?(?P<stamp>ISO,\d{3}) - LOGGER - LEVEL - ",
+        b"[titan] 2031-04-05 06:07:08,123 - root - INFO - ",
+    ),
+    Envelope(
+        "nemo", b"[", rb"\[NeMo [IWED] (?P<stamp>ISO) (?:rank(?P<rank>\d{1,7}):)?[\w.-]{1,80}:NUM\] ?",
+        b"[NeMo I 2031-04-05 06:07:08 rank3:megatron_init:72] ",
+    ),
+    Envelope(
+        "olmo_core", b"2", rb"(?P<stamp>ISO\.\d{3})\t(?P<node>[\w.-]{1,64}):(?P<local>\d{1,6})\tLOGGER:NUM\tLEVEL\t",
+        b"2031-04-05 06:07:08.123\tgpu-a:3\tolmo_core.train:81\tINFO\t",
+    ),
+    Envelope(
+        "olmo_core_rich", b"[", rb"\[(?P<stamp>ISO)\] LEVEL +\[LOGGER:NUM, rank=(?P<rank>\d{1,7})\] ",
+        b"[2031-04-05 06:07:08] INFO     [olmo_core.train:81, rank=3] ",
+    ),
+    Envelope(
+        "composer", b"2", rb"(?P<stamp>ISO,\d{3}): rank(?P<rank>\d{1,7})\[NUM\]\[[^\]\n]{1,40}\]: LEVEL: LOGGER: ",
+        b"2031-04-05 06:07:08,123: rank3[881][MainThread]: INFO: composer.trainer: ",
+    ),
+    Envelope(
+        "fairseq", b"2", rb"(?P<stamp>ISO) \| LEVEL +\| LOGGER +\| ",
+        b"2031-04-05 06:07:08 | INFO | metaseq.trainer | ",
+    ),
+    Envelope(
+        "hydra", b"[", rb"\[(?P<stamp>ISO,\d{3})\]\[LOGGER\]\[LEVEL\] - ",
+        b"[2031-04-05 06:07:08,123][metaseq.train][INFO] - ",
+    ),
+    Envelope(
+        "nanotron", b"01", rb"(?P<stamp>\d\d/\d\d/20\d\d TIME) \[LEVEL\|DP=NUM\|PP=NUM\|TP=NUM\|(?P<node>HOST)\]: ",
+        b"04/05/2031 06:07:08 [INFO|DP=1|PP=0|TP=3|gpu-a]: ",
+    ),
+    Envelope(
+        "nvrx", b"2",
+        rb"(?P<stamp>ISO,\d{3}) \[LEVEL\] \[(?P<node>HOST)\] "
+        rb"(?:\[workload:(?P<rank>\d{1,7})\(NUM\) infra:NUM\(NUM\)\] )?(?:FILE\.py:NUM )?",
+        b"2031-04-05 06:07:08,123 [INFO] [gpu-a] [workload:3(1) infra:9(1)] launcher.py:20 ",
+    ),
+    Envelope(
+        "hugectr", b"[", rb"\[HCTR\](?P<stamp>\[TIME\.\d{3}\])\[LEVEL\]\[RK(?P<rank>\d{1,6})\]\[[\w-]{1,40}\]: ",
+        b"[HCTR][06:07:08.123][INFO][RK3][main]: ",
+    ),
+    Envelope(
+        "ucx", b"[", rb"\[(?P<stamp>[12]\d{9}\.\d{6})\] \[(?P<node>[\w.-]{1,64}):NUM(?::NUM)?\] +",
+        b"[1933135628.123456] [gpu-a:4242:0] ",
+    ),
+)  # fmt: skip
+"""All known prefixes. Logger prefixes that name the source file keep that name in the body: patterns read it."""
+
+
+class _Step(NamedTuple):
+    """All envelopes that can begin with one byte, as one regex; `fields`: envelope -> its (field, group) pairs."""
+
+    match: Callable[[bytes, int], re.Match[bytes] | None]
+    fields: dict[str, tuple[tuple[str, str], ...]]
+
+
+class _Table(dict[int, _Step | None]):
+    """First byte -> step; a step is made when its byte is first met."""
+
+    def __missing__(self, byte: int) -> _Step | None:
+        rows = tuple(number for number, envelope in enumerate(ENVELOPES) if byte in envelope.first)
+        self[byte] = _step(rows) if rows else None
+        return self[byte]
+
+
+@functools.cache
+def _step(rows: tuple[int, ...]) -> _Step:
+    branches, fields = [], {}
+    for number in rows:
+        regex = _expand(ENVELOPES[number].regex)
+        names = [name.decode() for name in _GROUP.findall(regex)]
+        fields[f"e{number}"] = tuple((name, f"{name}{number}") for name in names)
+        branches.append(b"(?P<e%d>%s)" % (number, _GROUP.sub(rb"(?P<\g<1>%d>" % number, regex)))
+    return _Step(re.compile(b"|".join(branches)).match, fields)
+
+
+def _expand(regex: bytes) -> bytes:
+    for name, meaning in _NAMES.items():
+        regex = meaning.join(re.split(rb"(?<![A-Z])" + name + rb"(?![A-Z_])", regex))
+    return regex
+
+
+_GROUP = re.compile(rb"\(\?P<(\w+)>")
+_BY_FIRST = _Table()
+_RANKS = ("rank", "task", "local")
+
+
+def peel(line: bytes) -> Peeled:
+    """Take all known prefixes off a line, outermost first, at most `MAX_DEPTH`; ANSI codes and a byte order mark too.
+
+    The body of a line without prefix is the line itself. Never raises.
+    """
+    if b"\x1b" in line:
+        line = _ANSI.sub(b"", line)
+    at = 3 if line.startswith(_BOM) else 0
+    step = _BY_FIRST[line[at]] if at < len(line) else None
+    match = None if step is None else step.match(line, at)
+    if step is None or match is None:
+        return Peeled(line[at:], None, None, None, at)
+    return _peel(line, step, match)
+
+
+def _peel(line: bytes, step: _Step | None, match: re.Match[bytes] | None) -> Peeled:
+    found: dict[str, bytes] = {}
+    at = depth = 0
+    while step is not None and match is not None:
+        at, depth = match.end(), depth + 1
+        for field, group in step.fields[match.lastgroup or ""]:
+            text = match[group]
+            if text is not None and (field in _RANKS or field not in found):
+                found[field] = text
+        step = _BY_FIRST[line[at]] if at < len(line) and depth < MAX_DEPTH else None
+        match = None if step is None else step.match(line, at)
+    return Peeled(line[at:], _rank(found), found.get("node"), found.get("stamp"), at)
+
+
+def _rank(found: dict[str, bytes]) -> int | None:
+    """Return the most global rank; of two of one sort the innermost was kept. DeepSpeed's rank -1 is no rank."""
+    for sort in _RANKS:
+        text = found.get(sort)
+        if text is not None and text[:1] != b"-":
+            return int(text)
+    return None
+
+
+def split_states(line: bytes) -> list[bytes]:
+    """Return the states of a line that a progress bar wrote over with carriage returns; one state for a plain line."""
+    return line.rstrip(b"\r").split(b"\r") if b"\r" in line else [line]

@@ -1,0 +1,156 @@
+"""Hostile lines for a regex, made from the regex itself, and how long it takes for them."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ettlog.parse.envelope import peel
+
+if TYPE_CHECKING:
+    from ettlog.parse.format import Pattern
+
+MAX_SECONDS = 0.005
+"""Longest a pattern may take for one hostile line of `KILLER` bytes."""
+KILLER = 1 << 16
+_SIZES = (1 << 10, 1 << 12, 1 << 14, KILLER)
+_ROUNDS = 5
+
+_op: Any = importlib.import_module("re._constants")
+REPEATS = (_op.MAX_REPEAT, _op.MIN_REPEAT, _op.POSSESSIVE_REPEAT)
+
+
+def too_slow(pattern: Pattern, tree: Any) -> str:
+    """Return a sentence about the first hostile line that takes longer than `MAX_SECONDS`, or an empty text."""
+    for unit in units(pattern, tree):
+        for size in _SIZES:
+            seconds = _seconds(pattern, unit, size)
+            if seconds > MAX_SECONDS:
+                shown = unit[1][:60].decode("utf-8", "replace")
+                most = f"{MAX_SECONDS * 1e3:.0f} ms is the most"
+                return f"{seconds * 1e3:.1f} ms for {size} bytes of {shown!r} repeated; {most}"
+    return ""
+
+
+def children(operator: Any, argument: Any) -> list[Any]:
+    """Return the subpatterns of one node of a parsed regex."""
+    if operator in REPEATS:
+        return [argument[2]]
+    if operator is _op.SUBPATTERN:
+        return [argument[3]]
+    if operator is _op.ATOMIC_GROUP:
+        return [argument]
+    if operator is _op.BRANCH:
+        return list(argument[1])
+    if operator in (_op.ASSERT, _op.ASSERT_NOT):
+        return [argument[1]]
+    if operator is _op.GROUPREF_EXISTS:
+        return [child for child in argument[1:] if child is not None]
+    return []
+
+
+def _seconds(pattern: Pattern, unit: tuple[bytes, bytes], size: int) -> float:
+    line = killer(unit, size)
+    best = float("inf")
+    for _ in range(_ROUNDS):
+        begin = time.thread_time()
+        for _ in pattern.regex.finditer(line):
+            pass
+        best = min(best, time.thread_time() - begin)
+        if best <= MAX_SECONDS:
+            break
+    return best
+
+
+def killer(unit: tuple[bytes, bytes], size: int) -> bytes:
+    """Return a hostile line: a beginning, then a unit repeated up to `size` bytes."""
+    head, repeated = unit
+    return (head + repeated * (size // len(repeated) + 1))[:size]
+
+
+def units(pattern: Pattern, tree: Any) -> Iterable[tuple[bytes, bytes]]:
+    """Yield (beginning, repeated unit): literals, alphabets alone and after what stands before them, cut samples."""
+    heads = _heads(tree)
+    seen: set[tuple[bytes, bytes]] = set()
+    for head, alphabet in heads:
+        for unit in ((b"", alphabet), (head, alphabet), (b"", head + alphabet), (b"", head)):
+            if unit[1] and unit not in seen:
+                seen.add(unit)
+                yield unit
+    for sample in pattern.samples:
+        match = pattern.regex.search(peel(sample.line.encode()).body)
+        if match is not None and len(match[0]) > 1:
+            yield b"", match[0][:-1]
+            yield b"", match[0][: len(match[0]) // 2]
+
+
+def _heads(tree: Any) -> list[tuple[bytes, bytes]]:
+    """Return for each repeat of the regex a text that leads up to it and its alphabet, as bytes to repeat."""
+    found: list[tuple[bytes, bytes]] = []
+    _walk(tree, bytearray(), found)
+    return found
+
+
+def _walk(tree: Any, head: bytearray, found: list[tuple[bytes, bytes]]) -> None:
+    for operator, argument in tree:
+        if operator is _op.LITERAL:
+            head.append(argument)
+        elif operator in (_op.IN, _op.ANY, _op.NOT_LITERAL):
+            head += _alphabet([(operator, argument)])[:1]
+        elif operator in REPEATS:
+            letters = _alphabet(argument[2])
+            if letters:
+                found.append((bytes(head), letters))
+            for _ in range(min(argument[0], 8)):
+                _walk(argument[2], head, found)
+            if argument[0] == 0:
+                _walk(argument[2], bytearray(head), found)
+        elif operator is _op.BRANCH:
+            for child in argument[1][1:]:
+                _walk(child, bytearray(head), found)
+            _walk(argument[1][0], head, found)
+        elif operator in (_op.SUBPATTERN, _op.ATOMIC_GROUP):
+            _walk(children(operator, argument)[0], head, found)
+    found.append((bytes(head), bytes(head)))
+
+
+_CLASS = {"DIGIT": b"1", "SPACE": b" ", "WORD": b"a", "NOT_SPACE": b"a", "NOT_DIGIT": b"a", "NOT_WORD": b" "}
+
+
+def _alphabet(body: Any) -> bytes:
+    """Return some bytes a repeated body accepts."""
+    letters = bytearray()
+    for operator, argument in body:
+        if operator is _op.LITERAL:
+            letters.append(argument)
+        elif operator is _op.ANY:
+            letters += b"a "
+        elif operator is _op.NOT_LITERAL:
+            letters.append(97 if argument != 97 else 98)
+        elif operator is _op.CATEGORY:
+            letters += _CLASS[str(argument).removeprefix("CATEGORY_")]
+        elif operator is _op.RANGE:
+            letters += bytes(argument)
+        elif operator is _op.IN:
+            letters += _class_letters(argument)
+        else:
+            for child in children(operator, argument)[:1]:
+                letters += _alphabet(child)
+    return bytes(letters)
+
+
+def _class_letters(parts: Any) -> bytes:
+    if parts[0][0] is not _op.NEGATE:
+        return _alphabet(parts)
+    return b"".join(bytes([byte]) for byte in b"a1 -." if not _in_class(byte, parts[1:])) or b"~"
+
+
+def _in_class(byte: int, parts: Any) -> bool:
+    return any(
+        (operator is _op.LITERAL and argument == byte)
+        or (operator is _op.RANGE and argument[0] <= byte <= argument[1])
+        or (operator is _op.CATEGORY and _CLASS[str(argument).removeprefix("CATEGORY_")][0] == byte)
+        for operator, argument in parts
+    )
