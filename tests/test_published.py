@@ -8,8 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import ettlog
 from ettlog import registry
 from ettlog.attribute import Attribution, attribute_ledger
+from ettlog.fleet import Fleet
 from fixtures.published import make
 from fixtures.published.parameters import (
     KILLS,
@@ -139,3 +141,37 @@ def test_the_logs_are_those_of_the_generator(tmp_path: Path) -> None:
     written = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
     assert len(written) == 13
     assert all((tmp_path / path).read_bytes() == (LOGS / path).read_bytes() for path in written)
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """Return the lake of the six pairs' logs."""
+    lake = tmp_path_factory.mktemp("published") / "pairs.lake"
+    ettlog.ingest([LOGS], lake)
+    return ettlog.open(lake)
+
+
+def test_the_logs_give_every_second_back(fleet: Fleet) -> None:
+    """Per run: new steps, TTS, both recoveries and shutdown, in whole microseconds, from the logs alone."""
+    ledger_rows = fleet.table("ledger").filter(pl.col("allocated_us") > 0)
+    stage = ledger_rows.group_by("job", "stage").agg(pl.col("allocated_us").sum())
+    found = {(job, name): us for job, name, us in stage.rows()}
+    for pair in PAIRS:
+        for label, side in (("baseline", pair.before), ("optimized", pair.after)):
+            job = f"{pair.model}-{label}"
+            assert found[job, "first_start"] == time_to_start(side) * 1_000_000
+            assert found[job, "recovery"] == KILLS * time_to_recover(pair, side) * 1_000_000
+            assert found[job, "steady"] == (side.steps * pair.step + side.stall) * 1_000_000
+            assert found[job, "shutdown"] == (side.final_save + side.exit) * 1_000_000
+
+
+def test_the_logs_give_the_published_figures(fleet: Fleet) -> None:
+    """Ingest, then attribute with the folder's own registry and basis: 15.5 points, 58 %, 1.8 to 8.6, 8.27 and 24.8
+    %.
+    """
+    made = ettlog.attribute(fleet)
+    assert made.header["basis"] == "wall"
+    test_attribution_gives_the_published_shares(made)
+    test_attribution_gives_the_mean_gain(made)
+    assert made.models["ett_before"].sort().to_list() == pytest.approx([0.59, 0.62, 0.66, 0.72, 0.76, 0.85])
+    assert made.models["ett_after"].sort().to_list() == pytest.approx([0.80, 0.81, 0.835, 0.865, 0.89, 0.93])

@@ -32,13 +32,19 @@ _ORDER = pl.Enum(list(tiers.TIERS))
 
 def credit(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """Return the credit frame: `all` first, then models; claimed tiers first, the largest saving first."""
-    frame = pl.DataFrame(rows, schema=CREDIT)
+    frame = pl.DataFrame(rows, schema=CREDIT).filter(~_idle())
     order = [
         pl.col("model") != ALL, pl.col("model"), pl.col("optimization") == "",
         pl.col("saved_gpu_hours").sum().over("model", "optimization") * -1,
         pl.col("optimization"), pl.col("tier").cast(_ORDER),
     ]  # fmt: skip
     return frame.sort(order)
+
+
+def _idle() -> pl.Expr:
+    """Tell which claims say nothing: no saving and no bound, beside another row of the same optimization."""
+    nothing = (pl.col("saved_gpu_hours") == 0) & (pl.col("bound_gpu_hours").fill_null(0) == 0)
+    return nothing & (pl.col("optimization") != "") & (pl.len().over("optimization", "model") > 1)
 
 
 def ledger(panel: Panel, made: Links, change: Change, claims: list[list[str]], scale: float) -> pl.DataFrame:

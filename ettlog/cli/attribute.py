@@ -55,9 +55,7 @@ SUMMARY = (
 @click.option(
     "--basis",
     type=click.Choice(["work", "wall"]),
-    default="work",
-    show_default=True,
-    help="What stays fixed between the periods: the training that was done, or the time that was held.",
+    help="What stays fixed: the training that was done, or the time that was held. [default: the configuration's, work]",
 )
 @click.option(
     "--by",
