@@ -41,8 +41,6 @@ ONLY = {
 HEAVY = {"duckdb", "polars", "pyarrow", "scipy", "matplotlib", "rich", "numpy"}
 
 LITERALS_ALLOWED: dict[str, set[str]] = {
-    "ettlog.attribute.tiers": {"first_start"},  # the place where stages become tiers of credit
-    "ettlog.attribute.frames": {"first_start"},  # TTS and TTR beside the credit, by stage
     "ettlog.schema": {"exit_code"},  # a column of scheduler records has the same name
 }
 """Names of the vocabulary that a module may write out, each with its reason beside it."""

@@ -189,7 +189,7 @@ def _figures(
     scope, optimization, tier = name
     mine = [work.book.rows[place] for place in places]
     low, high, note = _interval(mine, places, saved, boot)
-    runs = sum(counted[row] for row in mine if row in counted) if optimization and tier != "steady" else None
+    runs = sum(counted[row] for row in mine if row in counted) if optimization and tier != tiers.STEADY else None
     return _Figures(
         scope, optimization, tier, float(saved[places].sum()), float(bound[places].sum()), low, high, runs, note
     )

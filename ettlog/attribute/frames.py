@@ -133,6 +133,6 @@ def _facts(panel: Panel, slot: int) -> dict[str, Any]:
         "jobs": jobs, "starts": len(starts), "failures": kinds.get("failure", 0),
         "preemptions": kinds.get("preemption", 0), "nof": recoveries / jobs,
         "gpu_hours": held / GPU_HOUR, "ett": effective / held if held else None,
-        "tts_s": (time.get("first_start", 0) + time.get("restart", 0)) / cold / 1e6 if cold else None,
-        "ttr_s": time.get("recovery", 0) / recoveries / 1e6 if recoveries else None,
+        "tts_s": (time.get(tiers.FIRST_START, 0) + time.get(tiers.RESTART, 0)) / cold / 1e6 if cold else None,
+        "ttr_s": time.get(tiers.RECOVERY, 0) / recoveries / 1e6 if recoveries else None,
     }  # fmt: skip

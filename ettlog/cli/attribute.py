@@ -55,7 +55,7 @@ SUMMARY = (
 @click.option(
     "--basis",
     type=click.Choice(["work", "wall"]),
-    help="What stays fixed: the training that was done, or the time that was held. [default: the configuration's, work]",
+    help="What stays fixed: the training that was done, or the time held; by default as configured, else work.",
 )
 @click.option(
     "--by",
