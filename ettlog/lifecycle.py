@@ -24,8 +24,22 @@ class Part(NamedTuple):
 
 # Spans of `save_stall` and `recompile` hold only the time the loop waited, so they stand above the step they interrupt.
 PARTS: tuple[Part, ...] = (
-    Part("queue", "scheduling", "scheduler", 10, "startup", "no hardware held: before the first allocation and between allocations"),
-    Part("placement", "scheduling", "scheduler", 20, "startup", "hardware held, no trainer process yet: prolog, image, host set-up"),
+    Part(
+        "queue",
+        "scheduling",
+        "scheduler",
+        10,
+        "startup",
+        "no hardware held: before the first allocation and between allocations",
+    ),
+    Part(
+        "placement",
+        "scheduling",
+        "scheduler",
+        20,
+        "startup",
+        "hardware held, no trainer process yet: prolog, image, host set-up",
+    ),
     Part("launch", "trainer_init", "trainer", 40, "startup", "launcher and worker processes come up"),
     Part("rendezvous", "trainer_init", "trainer", 42, "startup", "the ranks find each other"),
     Part("process_group", "trainer_init", "trainer", 44, "startup", "collectives and devices are initialised"),
@@ -34,7 +48,14 @@ PARTS: tuple[Part, ...] = (
     Part("restore", "trainer_init", "trainer", 60, "recovery", "a checkpoint is loaded"),
     Part("other", "trainer_init", "trainer", 38, "startup", "start-up the log does not divide further"),
     Part("compile", "compilation", "compiler", 70, "startup", "dynamo, inductor, autotune before the first step"),
-    Part("first_step_excess", "compilation", "compiler", 92, "startup", "what the first step took beyond a steady step: an estimate"),
+    Part(
+        "first_step_excess",
+        "compilation",
+        "compiler",
+        92,
+        "startup",
+        "what the first step took beyond a steady step: an estimate",
+    ),
     Part("recompile", "compilation", "compiler", 96, "steady", "a compile in the middle of the run"),
     Part("step", "effective_training", "", 90, "effective", "steps above the job's high-water mark"),
     Part("replay", "wasted_training", "checkpoint", 90, "recovery", "steps at or below the job's high-water mark"),
@@ -108,7 +129,14 @@ KINDS: tuple[Kind, ...] = (
     # launch and initialisation
     Kind("launch", 1, "launch", "begin", "", "a launcher starts a trainer (runner command, torchrun, STARTING ...)"),
     Kind("restart", 1, "launch", "begin", "", "an agent restarts its worker group in place"),
-    Kind("worker_start", 2, "launch", "begin", "", "a node's or rank's first own line (world info, world size, arguments)"),
+    Kind(
+        "worker_start",
+        2,
+        "launch",
+        "begin",
+        "",
+        "a node's or rank's first own line (world info, world size, arguments)",
+    ),
     Kind("world", 0, "", "", "", "the world size is printed"),
     Kind("rendezvous_begin", 0, "rendezvous", "begin", "", "the agents meet"),
     Kind("rendezvous_end", 0, "rendezvous", "end", "", "the agents have met; may carry restart count and world size"),
@@ -142,7 +170,14 @@ KINDS: tuple[Kind, ...] = (
     Kind("save_request", 0, "save_stall", "begin", "", "a checkpoint save is asked for"),
     Kind("save_staged", 0, "save_stall", "end", "", "the loop may go on; the write continues behind it"),
     Kind("save_written", 0, "", "", "", "one rank has written its part"),
-    Kind("save_commit", 0, "save_stall", "end", "", "a rank reports the checkpoint usable; the last rank's line commits it"),
+    Kind(
+        "save_commit",
+        0,
+        "save_stall",
+        "end",
+        "",
+        "a rank reports the checkpoint usable; the last rank's line commits it",
+    ),
     Kind("save_delete", 0, "", "", "", "an old checkpoint is removed"),
     # the end
     Kind("train_end", 0, "", "", "completed", "the training loop is left as planned"),
@@ -164,6 +199,11 @@ KINDS: tuple[Kind, ...] = (
 CAUSES: tuple[str, ...] = (
     "oom", "nccl_timeout", "cuda_error", "import_error", "sigterm", "sigint", "user_error", "node", "preemption", "other",
 )  # fmt: skip
+
+LOOP_PARTS: tuple[str, ...] = ("step", "replay", "abandoned", "save_stall", "evaluation", "recompile")
+"""Parts that come after a start's first step: a recovery counted to its first step of any kind ends before them."""
+EVALUATION: str = "evaluation"
+"""The part that a setting may count as effective."""
 
 PART_BY_NAME: dict[str, Part] = {part.part: part for part in PARTS}
 KIND_BY_NAME: dict[str, Kind] = {kind.kind: kind for kind in KINDS}

@@ -45,7 +45,9 @@ EVENT: tuple[Column, ...] = (
 STEP: tuple[Column, ...] = (
     Column("line", "int64", "line number in the source, from 1"),
     Column("launch", "int32", "number of the launch inside the source, from 1; 0 before the first launch line"),
-    Column("ts", "int64", "instant at which the line was written, in microseconds since 1970 UTC; null without any clock"),
+    Column(
+        "ts", "int64", "instant at which the line was written, in microseconds since 1970 UTC; null without any clock"
+    ),
     Column("clock", "word", "how the instant was had (lifecycle.CLOCKS)"),
     Column("format", "word", "name of the format that read it"),
     Column("pattern", "word", "name of the pattern, which is the dialect's version"),
@@ -73,6 +75,7 @@ ALLOC: tuple[Column, ...] = (
     Column("start_us", "int64", "hardware was given; null when it never was"),
     Column("end_us", "int64", "hardware was given back; null while it is held"),
     Column("clock", "word", "how the instants were had (lifecycle.CLOCKS)"),
+    Column("elapsed_us", "int64", "time held as printed, without suspension: all there is where the record has no instants"),
     Column("suspended_us", "int64", "time suspended inside the allocation"),
     Column("nodes", "int32", "nodes held"),
     Column("gpus", "int32", "GPUs held, counted once"),

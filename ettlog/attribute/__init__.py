@@ -1,0 +1,161 @@
+"""Whose work changed where the GPU time goes: exact credit per optimization, tier and model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ettlog import registry as registries
+from ettlog import windows
+from ettlog.attribute.methods import METHODS
+from ettlog.errors import NoDataError, UsageError
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    import polars as pl
+
+    from ettlog.registry import Registry
+
+__all__ = ["METHODS", "Attribution", "attribute", "attribute_ledger"]
+
+BY = ("owner", "optimization", "tier", "model")
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """An attribution: frames for reading and joining, texts for printing.
+
+    `credit` has the fixed columns of `frames.CREDIT`, rows for `all` and for each model, and adds up to the measured
+    change; `ledger` has one row per link and cell; `models` one per model and platform; `header` says what all rests
+    on.
+    """
+
+    credit: pl.DataFrame
+    ledger: pl.DataFrame
+    models: pl.DataFrame
+    header: dict[str, Any]
+    notes: tuple[str, ...]
+
+    def summary(self, by: str = "owner") -> pl.DataFrame:
+        """Return the fleet's credit summed by `owner`, `optimization`, `tier` or `model`; raises UsageError.
+
+        Columns: the key, saved_gpu_hours, share, points, bound_gpu_hours. Rows without an owner or an optimization
+        keep their tier.
+        """
+        import polars as pl
+
+        _check_by(by)
+        rows = self.credit.filter((pl.col("model") == "all") == (by != "model"))
+        key = pl.col(by)
+        if by in ("owner", "optimization"):
+            key = pl.when(key == "").then(pl.col("tier")).otherwise(key)
+        sums = [pl.col(name).sum() for name in ("saved_gpu_hours", "share", "points", "bound_gpu_hours")]
+        return rows.group_by(key.alias(by)).agg(sums).sort("saved_gpu_hours", by, descending=[True, False])
+
+
+def attribute(
+    fleet: Any,
+    *,
+    window: str | None = None,
+    since: str | date | None = None,
+    until: str | date | None = None,
+    registry: Registry | str | Path | None = None,
+    basis: str | None = None,
+    by: str | None = None,
+    seed: int = 0,
+    method: str = "das_gupta",
+) -> Attribution:
+    """Attribute the fleet's change of overhead to optimizations, owners and tiers.
+
+    `window` is `6mo` and its kin, counted back from the newest event. `registry` is a Registry or the path of one;
+    without it the lake's own optimizations.toml is read. `basis`: `work` credits overhead per effective GPU-hour,
+    `wall` shares of the time held (time-boxed runs). `by` set to `model` leaves only the rows of models, else credit
+    holds all and each model. Raises NoDataError and UsageError.
+    """
+    ledger: pl.DataFrame = fleet.table("ledger")
+    return attribute_ledger(
+        ledger, window=window, since=since, until=until, registry=_registry(fleet, registry), basis=basis or "work",
+        by=by, seed=seed, method=method, newest_us=_newest(fleet),
+    )  # fmt: skip
+
+
+def attribute_ledger(
+    ledger: pl.DataFrame,
+    *,
+    window: str | None = None,
+    since: str | date | None = None,
+    until: str | date | None = None,
+    registry: Registry | None = None,
+    basis: str = "work",
+    by: str | None = None,
+    seed: int = 0,
+    method: str = "das_gupta",
+    newest_us: int | None = None,
+    replicates: int | None = None,
+) -> Attribution:
+    """Attribute a ledger frame (the columns of the relation `ledger`); see `attribute`.
+
+    `newest_us` is the instant windows count back from, the newest launch where it is not given. `replicates` is the
+    number of bootstrap replicates, 0 for none.
+    """
+    import polars as pl
+
+    from ettlog.attribute import engine, intervals
+
+    if by is not None:
+        _check_by(by)
+    dated = ledger["launched_us"].drop_nulls()
+    if dated.is_empty():
+        raise NoDataError(
+            "there is no dated start to attribute", where="ledger.launched_us", why=f"{ledger.height} rows, none dated",
+            todo="ingest logs with a clock, or name their zone in ettlog.toml",
+        )  # fmt: skip
+    newest = max(int(dated.max()), newest_us or 0)  # type: ignore[arg-type]
+    inside = windows.resolve(newest, oldest_us=int(dated.min()), window=window, since=since, until=until)  # type: ignore[arg-type]
+    result = engine.run(
+        ledger, registry or registries.EMPTY, inside, basis=basis, method=_method(method), seed=seed,
+        replicates=intervals.REPLICATES if replicates is None else replicates,
+    )  # fmt: skip
+    made = Attribution(*result)
+    if by == "model":
+        made = Attribution(made.credit.filter(pl.col("model") != "all"), *result[1:])
+    return made
+
+
+def _check_by(by: str) -> None:
+    if by not in BY:
+        raise UsageError(
+            f"credit cannot be summed by {by!r}",
+            where="--by",
+            why="it has the keys " + ", ".join(BY),
+            todo="choose one of them",
+        )
+
+
+def _method(name: str) -> Any:
+    known = {method.__name__: method for method in METHODS}
+    if name not in known:
+        raise UsageError(
+            f"{name!r} is not a method",
+            where="--method",
+            why="known are " + ", ".join(known),
+            todo="choose one of them",
+        )
+    return known[name]
+
+
+def _registry(fleet: Any, given: Registry | str | Path | None) -> Registry:
+    if isinstance(given, str | Path):
+        return registries.read(given)
+    if given is not None:
+        return given
+    own = Path(fleet.path) / "optimizations.toml"
+    return registries.read(own) if own.exists() else registries.EMPTY
+
+
+def _newest(fleet: Any) -> int | None:
+    """Return the newest instant of the lake, which windows count back from."""
+    newest = fleet.table("job")["last_us"].max()
+    return None if newest is None else int(newest)

@@ -1,0 +1,123 @@
+"""What an attribution says about itself: header, notes of the whole, and the note of each row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import polars as pl
+
+from ettlog import cascade, windows
+from ettlog.attribute import frames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ettlog.attribute.engine import Work
+    from ettlog.windows import Window
+
+EXPOSURES = {"work": "per effective GPU-hour", "wall": "per GPU-hour held (time-boxed)"}
+
+
+class Figures(Protocol):
+    """The part of a credit row that its note speaks of."""
+
+    @property
+    def optimization(self) -> str:
+        """Return the optimization or bundle."""
+
+    @property
+    def tier(self) -> str:
+        """Return the tier."""
+
+    @property
+    def saved(self) -> float:
+        """Return the saving in GPU-hours."""
+
+    @property
+    def bound(self) -> float:
+        """Return the bound in GPU-hours."""
+
+    @property
+    def note(self) -> str:
+        """Return why there is no interval, or nothing."""
+
+
+def row(figures: Figures, name: str, assumed: bool) -> str:
+    """Return a row's note: bundle, pass-through against the bound, refusal of an interval."""
+    parts: list[str] = []
+    if assumed:
+        parts.append(f"split of {figures.optimization} on declared effects: assumed")
+    elif " + " in name:
+        parts.append("bundle: same place and date, not separable")
+    if figures.tier == "cascade" and name and figures.bound > 0:
+        parts.append(f"measured; pass-through {cascade.pass_through(figures.bound, figures.saved):.2f} of the bound")
+        if figures.saved > figures.bound:
+            parts.append("above the bound: recoveries saved more than first starts")
+    if figures.note:
+        parts.append(figures.note)
+    return "; ".join(parts)
+
+
+def header(work: Work, window: Window, models: pl.DataFrame, seed: int, replicates: int) -> dict[str, Any]:
+    """Return what every figure of the attribution rests on."""
+    paired = models.drop_nulls(["ett_before", "ett_after"])
+    jobs, recoveries = _recoveries(work)
+    return {
+        "since": windows.moment(window.since_us).isoformat(),
+        "until": windows.moment(window.until_us).isoformat(),
+        "window": window.text,
+        "basis": work.basis,
+        "basis_text": EXPOSURES[work.basis],
+        "method": work.method.__name__,
+        "aggregation": "ratio of sums, weighted by GPU time held",
+        "mean_points": paired["points"].mean(),
+        "mean_points_text": "unweighted mean over models",
+        "models": models.height,
+        "jobs": work.panel.rows["job"].n_unique(),
+        "starts": work.panel.rows.select("job", "start").unique().height,
+        "nof": recoveries / jobs if jobs else None,
+        "factor": cascade.factor(recoveries / jobs) if jobs else None,
+        "seed": seed,
+        "replicates": replicates,
+        "interval": "95 % percentile bootstrap by job within model and period",
+        "registry": work.registry.path,
+        "optimizations": len(work.registry.optimizations),
+    }
+
+
+def _recoveries(work: Work) -> tuple[int, int]:
+    starts = work.panel.rows.select("job", "start", "kind").unique()
+    return starts["job"].n_unique(), int(starts["kind"].is_in(["failure", "preemption"]).sum())
+
+
+def sentences(work: Work, credit: pl.DataFrame, models: pl.DataFrame) -> Iterator[str]:
+    """Yield the notes of the whole, most telling first."""
+    yield from _transfers(credit)
+    yield from _grounds(models)
+    straddling = work.panel.rows.group_by("job").agg(pl.col("slot").n_unique() > 1)["slot"].sum()
+    if straddling:
+        yield f"{straddling} jobs have starts in more than one period; each start counts where it was launched"
+    if work.panel.undated_gpu_us:
+        hours = work.panel.undated_gpu_us / frames.GPU_HOUR
+        yield f"{hours:,.1f} GPU-hours of jobs without any dated start are left out"
+    unclear = credit.filter((pl.col("model") == frames.ALL) & pl.col("optimization").str.contains(" + ", literal=True))
+    for name in unclear["optimization"].unique(maintain_order=True):
+        yield f"{name} rolled out together on the same place: reported as one bundle"
+
+
+def _transfers(credit: pl.DataFrame) -> Iterator[str]:
+    whole = credit.filter(
+        (pl.col("model") == frames.ALL) & (pl.col("tier") == "cascade") & (pl.col("optimization") != "")
+    )
+    for name, share, points in whole.select("optimization", "share", "points").rows():
+        if share is not None and abs(points) >= 0.005:
+            yield (
+                f"{share * 100:.1f} % of the saving ({points:.2f} points of ETT) moved from recovery to {name}: "
+                "the cascade of its start-path saving, measured"
+            )
+
+
+def _grounds(models: pl.DataFrame) -> Iterator[str]:
+    for ground, count in models.group_by("cut").len().sort("cut").rows():
+        if ground != "rollout":
+            yield f"{count} models without a rollout of their own are cut at the {ground}; their changes are drift"
