@@ -114,7 +114,7 @@ class Facts:
         self.events.add(row)
         meaning = KIND_BY_NAME[kind]
         if meaning.opens or meaning.end_state:
-            writer = (pattern, fields.get("rank"), fields.get("node"))
+            writer = (self.name, pattern, fields.get("rank"), fields.get("node"))
             self._marks.append(launches.Mark(line, meaning.opens, bool(meaning.end_state), writer))
 
     def step(self, line: int, pattern: str, at: Instant, step: int, **fields: Any) -> None:
