@@ -48,20 +48,10 @@ LITERALS_ALLOWED: dict[str, set[str]] = {
 """Names of the vocabulary that a module may write out, each with its reason beside it."""
 
 COMMON = {
-    "step",
-    "other",
-    "launch",
-    "compile",
-    "signal",
-    "world",
-    "timer",
-    "failure",
-    "restart",
-    "kill",
-    "queue",
-    "gap",
-}
-"""Names that are also plain words, columns or tables: `step` is a fact table, `launch` a relation."""
+    "step", "other", "launch", "compile", "signal", "world", "timer", "failure", "restart", "kill", "queue", "gap",
+    "unknown", "preempted", "shutdown", "evaluation", "cancelled", "interrupt", "resume", "recovery", "steady", "publish",
+}  # fmt: skip
+"""Names that are also plain words, columns, tables or values: `step` is a fact table, `unknown` a state."""
 
 STALE = (
     (r"\b(TODO|FIXME|XXX|TBD)\b", "unfinished work"),
