@@ -153,8 +153,8 @@ def _select(timeline: Timeline, jobs: Sequence[str] | None, models: Sequence[str
     import polars as pl
 
     chosen = pl.col("job").is_in(names)
-    frames = (timeline.segment, timeline.start, timeline.job)
-    return Timeline(*(frame.filter(chosen) for frame in frames), timeline.owners)
+    segment, start, job = (frame.filter(chosen) for frame in timeline[:3])
+    return Timeline(segment, start, job, timeline.owners)
 
 
 def matching(job: pl.DataFrame, jobs: Sequence[str] | None, models: Sequence[str] | None) -> list[str]:

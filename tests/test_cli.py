@@ -260,7 +260,12 @@ def test_completion_names_the_program(shell: str) -> None:
 def test_lake_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """ETTLOG_LAKE names the lake; --lake stands above it."""
     opened: list[str] = []
-    monkeypatch.setattr(ettlog, "open", lambda path: opened.append(str(path)) or golden_fleet())
+
+    def open_fleet(path: Path) -> FakeFleet:
+        opened.append(str(path))
+        return golden_fleet()
+
+    monkeypatch.setattr(ettlog, "open", open_fleet)
     monkeypatch.setenv("ETTLOG_LAKE", "from.env")
     run("jobs")
     run("jobs", "--lake", "from.flag")
