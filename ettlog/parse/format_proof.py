@@ -21,7 +21,7 @@ _op: Any = importlib.import_module("re._constants")
 def prove(one: Format, path: Path) -> None:
     """Check every pattern of a format by itself; raises `FormatError`."""
     for pattern in one.patterns:
-        tree = _tree(pattern, path)
+        tree = tree_of(pattern, path)
         for check in (_check_shape, _check_anchor):
             problem = check(pattern, tree)
             if problem:
@@ -58,7 +58,8 @@ def _error(path: Path, pattern: Pattern, what: str, why: str, shown: str = "") -
     )
 
 
-def _tree(pattern: Pattern, path: Path) -> Any:
+def tree_of(pattern: Pattern, path: Path) -> Any:
+    """Return the regex as parsed by the standard library; raises `FormatError` when it is not valid or sets flags."""
     try:
         compiled = pattern.regex
         tree = _parser.parse(pattern.expression)

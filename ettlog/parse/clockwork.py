@@ -1,0 +1,42 @@
+"""The clock of a source with its words as numbers, for columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ettlog.lifecycle import CLOCKS
+from ettlog.parse import clock as clocks
+from ettlog.parse.template import NULL
+
+
+class Clock:
+    """Wraps a SourceClock; clock words are indices into lifecycle.CLOCKS."""
+
+    def __init__(self, zone: str | None, year_hint: int | None) -> None:
+        """Start the clock of one source; raises UsageError for an unknown zone."""
+        self.source = clocks.SourceClock(zone, year_hint)
+        self.zoned = zone is not None
+        self.first: int | None = None
+        self.last: int | None = None
+        self._counts: Counter[int] = Counter()
+
+    def instant(self, stamp: clocks.Stamp) -> tuple[int, int]:
+        """Return (microseconds UTC, index of the clock's word), or (NULL, -1) where no instant can be told."""
+        us, word = self.source.instant(stamp)
+        if us is None:
+            return NULL, -1
+        code = CLOCKS.index(word)
+        self.saw(us, us, code, 1)
+        return us, code
+
+    def saw(self, first: int, last: int, code: int, count: int) -> None:
+        """Take note of `count` instants between two, inclusive."""
+        self.first = first if self.first is None else min(self.first, first)
+        self.last = last if self.last is None else max(self.last, last)
+        self._counts[code] += count
+
+    @property
+    def word(self) -> str:
+        """Return the clock of most instants; `none` without any."""
+        most = max(self._counts.items(), key=lambda item: (item[1], -item[0]), default=(CLOCKS.index("none"), 0))
+        return CLOCKS[most[0]]

@@ -1,0 +1,63 @@
+"""Cuts a stream of text into blocks of whole lines inside one reused buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from ettlog.parse.extract import SLACK
+
+
+class Source(Protocol):
+    """Anything that fills a buffer; a short fill means the end."""
+
+    def readinto(self, target: memoryview) -> int:
+        """Fill `target` as far as the text goes and return the number of bytes."""
+        ...
+
+
+class Block(NamedTuple):
+    """Whole lines in `data[:end]`, the last one with its newline; valid until the next block is asked for."""
+
+    data: bytearray
+    end: int
+    whole: bool
+    """The last line had a newline of its own: nothing is missing."""
+    clipped: bool
+    """The block is the beginning of one line longer than the buffer; the rest of the line was passed over."""
+
+
+def blocks(source: Source, size: int, line: int) -> Iterator[Block]:
+    """Yield blocks of at most `size` bytes; of a line longer than that only the first `line` bytes. Memory stays at `size`."""
+    data = bytearray(size + SLACK)
+    view = memoryview(data)
+    kept, passing, more = 0, False, True
+    while more:
+        got = source.readinto(view[kept:size])
+        total, more = kept + got, kept + got == size
+        begin = 0
+        if passing:
+            begin = data.find(b"\n", 0, total) + 1
+            passing, kept = begin == 0, 0
+            if passing:
+                continue
+        cut = data.rfind(b"\n", begin, total) + 1
+        if cut <= begin and more and not begin:
+            yield _sealed(data, line, whole=True, clipped=True)
+            kept, passing = 0, True
+            continue
+        if begin:
+            view[: total - begin] = bytes(view[begin:total])
+            cut, total = max(0, cut - begin), total - begin
+        kept = total - cut
+        rest = bytes(view[cut:total])
+        if cut:
+            yield Block(data, cut, True, False)
+        view[:kept] = rest
+    if kept and not passing:
+        yield _sealed(data, kept, whole=False, clipped=False)
+
+
+def _sealed(data: bytearray, end: int, *, whole: bool, clipped: bool) -> Block:
+    data[end : end + 1] = b"\n"
+    return Block(data, end + 1, whole, clipped)

@@ -1,0 +1,304 @@
+"""Reads step lines by the thousand: a template learnt from one line is verified on all lines of a block and read by numpy.
+
+Never wrong: a line is taken by a template only when every byte that its match depends on is equal up to digits for digits
+(see uniform.py); every other line goes to its regexes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ettlog.parse import clock as clocks
+from ettlog.parse.clockwork import Clock
+from ettlog.parse.envelope import peel
+from ettlog.parse.format import Pattern
+from ettlog.parse.template import COLUMNS, NULL, Learnt, Number, learn
+from ettlog.parse.uniform import Proof, prove
+
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+SLACK = 4200
+"""Bytes a block must hold behind its text, so that a template's width can be gathered from any line."""
+
+KEPT = 256
+"""Most templates remembered for one pool of lines."""
+
+_INT32 = (1 << 31) - 1
+_ZEROS = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
+_SECOND = 1_000_000
+_QUARTER = 900 * _SECOND
+_BACK = 60 * _SECOND
+
+
+class Rows(NamedTuple):
+    """Steps read from one block: columns as arrays of equal length, missing values NULL."""
+
+    at: Ints
+    """Where the line begins in the block."""
+    ts: Ints
+    clock: NDArray[np.int8]
+    """Index into lifecycle.CLOCKS, or -1 where the line holds no stamp."""
+    pattern: NDArray[np.int16]
+    values: tuple[Ints, ...]
+    """One array for each of `template.COLUMNS`."""
+
+
+class Template:
+    """A learnt line made ready for numpy: words, masks, and one matrix that turns digit columns into numbers."""
+
+    def __init__(self, learnt: Learnt) -> None:
+        """Build the masks."""
+        self.learnt = learnt
+        self.plain = learnt.line[: learnt.cover].translate(_ZEROS)
+        width = self.width = (learnt.cover + 7) // 8 * 8
+        line = np.zeros(width, np.uint8)
+        text = (learnt.line + b"\n")[: learnt.cover]
+        line[: len(text)] = np.frombuffer(text, np.uint8)
+        inside = np.arange(width) < learnt.cover
+        digit = (line >= 48) & (line < 58) & inside
+        digit[[at for at in learnt.exact if at < width]] = False
+        self._line = line.view(np.uint64)
+        self._equal = np.where(digit, 0xF0, np.where(inside, 0xFF, 0)).astype(np.uint8).view(np.uint64)
+        self._low, self._six, self._ten = (np.where(digit, byte, 0).astype(np.uint8).view(np.uint64) for byte in (15, 6, 16))
+        self._groups = self._digit_groups()
+        self._columns = np.array([at for group in self._groups for at in group], np.int64)
+        self._powers = np.zeros((len(self._columns), len(self._groups)))
+        row = 0
+        for index, group in enumerate(self._groups):
+            self._powers[row : row + len(group), index] = [10.0**power for power in range(len(group) - 1, -1, -1)]
+            row += len(group)
+        if learnt.clock is not None:  # the fraction of a second becomes microseconds
+            self._powers[:, -1] *= 10.0 ** (6 - len(learnt.clock.parts[6]))
+
+    def _digit_groups(self) -> list[tuple[int, ...]]:
+        groups = [part for number in self.learnt.numbers for part in (number.head, number.tail)]
+        return groups + list(self.learnt.clock.parts if self.learnt.clock else ())
+
+    def gather(self, block: bytearray, at: Ints) -> tuple[NDArray[np.bool_], Bytes]:
+        """Return which of the lines that begin at `at` are of this template, and the bytes of those."""
+        lines = np.ndarray((len(block) - self.width + 1,), f"V{self.width}", block, strides=(1,))[at]
+        words = lines.view(np.uint64).reshape(len(at), self.width // 8)
+        wrong = ((words ^ self._line) & self._equal) | (((words & self._low) + self._six) & self._ten)
+        fits = np.bitwise_or.reduce(wrong, axis=1) == 0
+        taken = words if fits.all() else words[fits]
+        return fits, taken.view(np.uint8).reshape(-1, self.width)
+
+    def numbers(self, lines: Bytes) -> Ints:
+        """Return the digit groups of lines of this template as whole numbers, one column a group."""
+        digits = lines[:, self._columns].astype(np.float64)
+        digits -= 48.0
+        return np.asarray(digits @ self._powers).astype(np.int64)
+
+    def rows(self, lines: Bytes, at: Ints, source: Clock) -> tuple[NDArray[np.bool_], Rows]:
+        """Return which lines are good after all, and the rows of the good ones."""
+        found = self.numbers(lines)
+        good, rank = self._ranks(lines)
+        count = 2 * len(self.learnt.numbers)
+        ts, clock = np.full(len(at), NULL), np.full(len(at), -1, np.int8)
+        if self.learnt.clock is not None:
+            naive, valid = _instants(found[:, count:])
+            good &= valid
+            ts, clock = self._to_utc(np.where(good, naive + self.learnt.clock.shift, 0), good, source)
+            good &= clock >= 0
+        values = self._values(found, rank, len(at))
+        pattern = np.full(len(at), self.learnt.pattern, np.int16)
+        rows = Rows(at, ts, clock, pattern, values)
+        return good, rows if good.all() else select(rows, good)
+
+    def _values(self, found: Ints, rank: Ints, size: int) -> tuple[Ints, ...]:
+        columns = {name: np.full(size, NULL) for name in COLUMNS} | {"rank": rank}
+        for name, value in self.learnt.constants:
+            if name in columns:
+                columns[name] = np.full(size, value)
+        for index, number in enumerate(self.learnt.numbers):
+            columns[number.column] = _scaled(found[:, 2 * index], found[:, 2 * index + 1], number)
+        return tuple(columns[name] for name in COLUMNS)
+
+    def _ranks(self, lines: Bytes) -> tuple[NDArray[np.bool_], Ints]:
+        """Return the rank of each line, and which lines have the envelope that was learnt: each distinct prefix is peeled."""
+        learnt = self.learnt
+        good = np.ones(len(lines), bool)
+        rank = np.full(len(lines), NULL if learnt.rank is None else learnt.rank)
+        head = lines[:, : learnt.offset].copy()
+        for part in learnt.clock.parts if learnt.clock else ():
+            inside = [column for column in part if column < learnt.offset]
+            head[:, inside] = head[:1, inside]
+        if not learnt.offset or (head == head[0]).all():
+            distinct, which = np.zeros(1, np.int64), np.zeros(len(lines), np.int64)
+        else:
+            _, distinct, which = np.unique(head, axis=0, return_index=True, return_inverse=True)
+            which = which.reshape(-1)
+        for index, first in enumerate(distinct):
+            peeled = peel(bytes(head[first]) + learnt.line[learnt.offset :]) if learnt.offset else None
+            if peeled is not None:
+                mine = which == index
+                rank[mine] = NULL if peeled.rank is None else peeled.rank
+                good[mine] = peeled.offset == learnt.offset
+        return good, rank
+
+    def _to_utc(self, local: Ints, good: NDArray[np.bool_], source: Clock) -> tuple[Ints, NDArray[np.int8]]:
+        """Turn stamps into UTC; a zone's offset changes only at quarters of an hour, so one stamp stands for its quarter."""
+        assert self.learnt.clock is not None
+        zone, layout = self.learnt.clock.zone, self.learnt.clock.layout
+        ts, clock = np.full(len(local), NULL), np.full(len(local), -1, np.int8)
+        chosen = np.flatnonzero(good)
+        moving = zone == "local" and source.zoned
+        if not len(chosen) or (moving and (np.diff(local[chosen]) < -_BACK).any()):
+            return ts, clock  # an hour may come twice: the clock must see these one by one
+        keys = local[chosen] // _QUARTER if moving else np.zeros(len(chosen), np.int64)
+        distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        shifts, codes = np.zeros(len(distinct), np.int64), np.full(len(distinct), -1, np.int8)
+        for index, row in enumerate(chosen[first]):
+            us, codes[index] = source.instant(clocks.Stamp(int(local[row]), zone, True, True, layout))
+            shifts[index] = us - int(local[row])
+        ts[chosen], clock[chosen] = local[chosen] + shifts[which], codes[which]
+        for code in np.unique(codes[codes >= 0]):
+            seen = ts[chosen][codes[which] == code]
+            source.saw(int(seen.min()), int(seen.max()), int(code), len(seen))
+        return ts, clock
+
+
+class Pool(NamedTuple):
+    """Lines of one block that the same literals were found on."""
+
+    key: int
+    """The one literal found, or -1 where several were."""
+    patterns: tuple[int, ...]
+    """Patterns the lines may belong to."""
+    at: Ints
+    """Where the lines begin."""
+    end: Ints
+    """Where they end: the index of the newline."""
+
+
+class _Known(NamedTuple):
+    """Templates learnt for one pool: by the line without its digits, and those that end before their lines do."""
+
+    whole: dict[bytes, list[Template]]
+    local: list[Template]
+
+
+class StepReader:
+    """Reads the step lines of one source block by block; remembers the templates it learnt."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        """Prove the regexes of the step patterns."""
+        self.patterns = patterns
+        self.proofs: tuple[Proof, ...] = tuple(prove(one.expression) for one in patterns)
+        self._known: dict[int, _Known] = {}
+
+    def read(self, block: bytearray, pool: Pool, clock: Clock) -> tuple[list[Rows], Ints]:
+        """Return rows read by template, and the indices of the lines left for their regexes.
+
+        Each round takes the first line left, finds or learns its template, and reads all lines of that template.
+        """
+        left: Ints = np.arange(len(pool.at))
+        found: list[Rows] = []
+        slow: list[int] = []
+        rounds = _Rounds()
+        while len(left) and rounds.worth(len(left)):
+            row, before = int(left[0]), len(left)
+            line = bytes(block[pool.at[row] : pool.end[row]])
+            for template in self._templates(line, pool):
+                left = self._apply(template, block, pool, left, clock, found)
+                if not len(left) or int(left[0]) != row:
+                    break
+            else:
+                slow.append(row)
+                left = left[1:]
+            rounds.note(before - len(left))
+        return found, np.sort(np.concatenate([left, np.array(slow, np.int64)]))
+
+    def _templates(self, line: bytes, pool: Pool) -> Iterator[Template]:
+        """Yield the known templates that may read a line, then one learnt from it."""
+        known = self._known.setdefault(pool.key, _Known({}, []))
+        plain = line.translate(_ZEROS)
+        yield from known.whole.get(plain, ())
+        yield from [one for one in known.local if plain.startswith(one.plain)]
+        template = self._learn(line, pool)
+        if template is None:
+            return
+        if len(known.whole) + len(known.local) >= KEPT:
+            known.whole.clear()
+            known.local.clear()
+        if template.learnt.cover > len(line):
+            known.whole.setdefault(plain, []).append(template)
+        else:
+            known.local.append(template)
+        yield template
+
+    def _apply(self, template: Template, block: bytearray, pool: Pool, left: Ints, clock: Clock, found: list[Rows]) -> Ints:
+        at = pool.at[left]
+        fits, lines = template.gather(block, at)
+        if not len(lines):
+            return left
+        good, rows = template.rows(lines, at[fits], clock)
+        found.append(rows)
+        keep = ~fits
+        keep[np.flatnonzero(fits)[~good]] = True
+        return left[keep]
+
+    def _learn(self, line: bytes, pool: Pool) -> Template | None:
+        wanted = [index for index in pool.patterns if self.patterns[index].anchor in line]
+        alone = pool.key >= 0 and len(pool.patterns) == 1
+        learnt = [learn(line, self.patterns[index], index, self.proofs[index], alone=alone) for index in wanted]
+        hits = [one for one in learnt if one is not None]
+        if len(hits) != 1 or self._others(line, wanted, hits[0]):
+            return None
+        return Template(hits[0])
+
+    def _others(self, line: bytes, wanted: Sequence[int], hit: Learnt) -> bool:
+        """Tell whether another pattern matches the line too, or none can say for sure that it does not on lines like it."""
+        body = line[hit.offset :]
+        others = [index for index in wanted if index != hit.pattern]
+        return any(not self.proofs[index].usable or self.patterns[index].regex.search(body) for index in others)
+
+
+class _Rounds:
+    """Decides whether learning another template pays: a round costs about as much as reading a fraction of its lines by regex."""
+
+    def __init__(self) -> None:
+        self._taken: list[int] = []
+
+    def note(self, taken: int) -> None:
+        self._taken.append(taken)
+
+    def worth(self, left: int) -> bool:
+        """Tell whether the last rounds took enough lines, out of `left`, to go on."""
+        last = self._taken[-6:]
+        return len(last) < 6 or sum(last) >= max(6, left // 8)
+
+
+def _scaled(head: Ints, tail: Ints, number: Number) -> Ints:
+    value = head * number.unit + (tail * number.unit // 10 ** len(number.tail) if number.tail else 0)
+    value = value * number.sign
+    return np.where(np.abs(value) <= _INT32, value, NULL) if number.column in ("skipped", "rank") else value
+
+
+def _instants(parts: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return microseconds since 1970 of (year, month, day, hour, minute, second, fraction), and which are real dates.
+
+    Days from civil: the proleptic Gregorian calendar in eras of 400 years, years beginning in March.
+    """
+    year, month, day, hour, minute, second, fraction = parts.T
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    lengths = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+    valid = (year >= 2000) & (year < 2100) & (month >= 1) & (month <= 12) & (day >= 1)
+    valid &= day <= lengths[np.clip(month, 0, 12)] + (leap & (month == 2))
+    valid &= (hour < 24) & (minute < 60) & (second < 60)
+    shifted = year - (month <= 2)
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    of_era = (shifted % 400) * 365 + (shifted % 400) // 4 - (shifted % 400) // 100 + of_year
+    days = shifted // 400 * 146_097 + of_era - 719_468
+    return ((days * 24 + hour) * 60 + minute) * 60 * _SECOND + second * _SECOND + fraction, valid
+
+
+def select(rows: Rows, which: NDArray[np.bool_] | Ints) -> Rows:
+    """Return the chosen rows, in the order of `which`."""
+    values = tuple(column[which] for column in rows.values)
+    return Rows(rows.at[which], rows.ts[which], rows.clock[which], rows.pattern[which], values)

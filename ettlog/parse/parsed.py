@@ -1,0 +1,69 @@
+"""What the scanner is asked for and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ALL, NONE = "all", "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds that keep any input cheap; all in bytes."""
+
+    line: int = 1 << 16
+    """Patterns see this much of a line; the rest is counted, not matched."""
+    block: int = 1 << 22
+    """Text read at once."""
+    output: int = 1 << 40
+    """Decompressed text of one source."""
+    states: int = 512
+    """Carriage-return states of one line that are tried (a number, not bytes); the last ones win."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOptions:
+    """How to read a source: which steps, which zone, which year; the two `sacct_` ones are for the accounting reader."""
+
+    steps: str = ALL
+    """`all`, or `none`: step lines are not looked for and count as unmatched."""
+    zone: str | None = None
+    """IANA name of the zone of stamps without one."""
+    year_hint: int | None = None
+    sacct_fields: tuple[str, ...] | None = None
+    sacct_delimiter: str | None = None
+    limits: Limits = Limits()
+
+
+@dataclass(slots=True)
+class Parsed:
+    """All that one source holds; tables have the columns of schema.py and are sorted by line."""
+
+    events: pa.Table
+    steps: pa.Table
+    allocs: pa.Table
+    lines: dict[str, int]
+    """Outcome of lifecycle.OUTCOMES -> lines; adds up to `n_lines`."""
+    n_lines: int
+    """Newlines, and one more where the last line has none."""
+    n_bytes: int
+    """Bytes of the file as stored."""
+    digest: str
+    """BLAKE3 of those bytes, hex."""
+    formats: dict[str, int] = field(default_factory=dict)
+    """Format -> lines matched."""
+    state: str = "whole"
+    """`whole`, `torn`, `refused`, `empty` or `binary`."""
+    inferences: list[str] = field(default_factory=list)
+    unmatched: dict[str, int] = field(default_factory=dict)
+    """Shape -> how many of the unmatched lines that were looked at have it, the most frequent first."""
+    samples: list[str] = field(default_factory=list)
+    first_us: int | None = None
+    last_us: int | None = None
+    clock: str = "none"
+    hints: dict[str, str] = field(default_factory=dict)
+    """Identity found in the text: `allocation`, `node`, ..."""

@@ -1,0 +1,81 @@
+"""Shows lines nobody understood without showing what they hold: shapes to count, redacted samples to look at."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+MAX_SHAPES = 64
+"""Most distinct shapes kept for one source."""
+
+MAX_SAMPLES = 20
+SAMPLE_BYTES = 512
+_SHAPE_BYTES = 160
+
+_MASKS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
+    (re.compile(rb"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"), b"<uuid>"),
+    (re.compile(rb"\b0x[0-9a-fA-F]+\b|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"), b"<hex>"),
+    (re.compile(rb"(?<![\w.])~?(?:/[\w.@+=-]+){2,}/?"), b"<path>"),
+    (re.compile(rb"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?"), b"<n>"),
+    (re.compile(rb"(?:<n>[ :,;xX/|-]*){2,}"), b"<n>.. "),
+    (re.compile(rb"\s+"), b" "),
+)
+_SECRETS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
+    (re.compile(rb"(?i)([\w-]*(?:token|secret|passwo?r?d|api[_-]?key|access[_-]?key|credential)[\w-]*[\"']?\s*[=:]\s*)(?:bearer\s+)?[^\s,;&]+"), rb"\1***"),
+    (re.compile(rb"(?i)\b(authorization[\"']?\s*[=:]\s*|bearer\s+)(?:(?:bearer|basic)\s+)?[^\s,;]+"), rb"\1***"),
+    (re.compile(rb"\b(?:hf_|ghp_|gho_|glpat-|sk-|xox[abp]-|AKIA|ASIA)[\w-]{8,}|\beyJ[\w-]{10,}\.[\w.-]+"), b"***"),
+    (re.compile(rb"(\b[a-z][a-z0-9+.-]*://)[^\s/@:]+:[^\s/@]+@"), rb"\1***@"),
+    (re.compile(rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), b"<email>"),
+    (re.compile(rb"(/(?:home|Users|users|u)/)[^/\s\"',:;]+"), rb"\1<user>"),
+)  # fmt: skip
+
+
+def shape(line: bytes) -> str:
+    """Return a line with numbers, hex, paths and identifiers masked; lines of one print statement share it."""
+    text = redact(line[:_SHAPE_BYTES])
+    for regex, mask in _MASKS:
+        text = regex.sub(mask, text)
+    return _shown(text.strip())[:_SHAPE_BYTES]
+
+
+def redact(line: bytes) -> bytes:
+    """Return a line without secrets, mail addresses and the names in home folders."""
+    for regex, mask in _SECRETS:
+        line = regex.sub(mask, line)
+    return line
+
+
+def sample(line: bytes) -> str:
+    """Return a redacted line of at most 512 bytes, fit to be printed."""
+    return _shown(redact(line[:SAMPLE_BYTES]))
+
+
+def _shown(text: bytes) -> str:
+    decoded = text.decode("utf-8", "replace")
+    return "".join(mark if mark.isprintable() or mark == "\t" else "�" for mark in decoded)
+
+
+class Unmatched:
+    """Counts shapes of the unmatched lines that are looked at, and keeps the first sample of each of the first shapes."""
+
+    def __init__(self) -> None:
+        """Start with nothing seen."""
+        self._counts: Counter[str] = Counter()
+        self.samples: list[str] = []
+
+    def look(self, line: bytes) -> None:
+        """Take one unmatched line; shapes beyond twice the number kept make room by dropping the rarest."""
+        if not line.strip():
+            return
+        key = shape(line)
+        if key not in self._counts and len(self.samples) < MAX_SAMPLES:
+            self.samples.append(sample(line))
+        self._counts[key] += 1
+        if len(self._counts) > 2 * MAX_SHAPES:
+            self._counts = Counter(self.shapes())
+
+    def shapes(self) -> dict[str, int]:
+        """Return the most frequent shapes with their counts, most frequent first, equal ones by name."""
+        ranked: list[tuple[str, Any]] = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
+        return dict(ranked[:MAX_SHAPES])
