@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ettlog.errors import EttlogError
 from ettlog.sink import display
+from ettlog.tables import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,9 +35,9 @@ def account(report: IngestReport, lake: Path, *, verbose: int) -> Iterator[str]:
     yield from _some("unclaimed", report.unclaimed, few, "no format knows a line of these files")
     yield from _some(
         "unmatched",
-        [f"{count:,} x {shape}" for shape, count in report.unmatched],
+        [f"{number:,} x {shape}" for shape, number in report.unmatched],
         few,
-        "most frequent lines that no format knows, digits as 0",
+        "most frequent shapes of lines that no format knows",
     )
     yield from _some("problems", report.problems, few)
     yield f"next      {_next(report, lake)}"
@@ -48,7 +49,9 @@ def would_read(logs: Sequence[Path], lake: Path, label: str | None) -> Iterator[
     from ettlog.lake import Lake
 
     found = discover.discover(list(logs), lake, label)
-    known = {entry.path: entry.bytes for entry in Lake.open(lake).sources} if (lake / "manifest.jsonl").exists() else {}
+    known = (
+        {entry.path: entry.bytes for entry in Lake.open(lake).sources()} if (lake / "manifest.jsonl").exists() else {}
+    )
     for file in found.files:
         state = "new" if file.name not in known else "same size" if known[file.name] == file.bytes else "changed"
         yield f"{state}\t{file.bytes}\t{display(file.name)}"
@@ -57,7 +60,7 @@ def would_read(logs: Sequence[Path], lake: Path, label: str | None) -> Iterator[
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {display(name)}" for name, count in counts.items() if count)
+    return ", ".join(f"{number:,} {display(name)}" for name, number in counts.items() if number)
 
 
 def _jobs(lake: Path) -> Iterator[str]:
@@ -69,12 +72,14 @@ def _jobs(lake: Path) -> Iterator[str]:
     except EttlogError as error:
         yield f"jobs      none: {display(error.what)}"
         return
-    yield f"jobs      {jobs:,} jobs, {starts:,} starts in the lake"
+    yield f"jobs      {count(jobs, 'job')}, {count(starts, 'start')} in the lake"
 
 
 def _inferences(pairs: Iterable[tuple[str, str]], few: int) -> Iterator[str]:
     files = Counter(sentence for _, sentence in pairs)
-    yield from _some("inferred", [f"{sentence} ({count:,} files)" for sentence, count in files.most_common()], few)
+    yield from _some(
+        "inferred", [f"{sentence} ({count(number, 'file')})" for sentence, number in files.most_common()], few
+    )
 
 
 def _some(title: str, items: Sequence[str], few: int, meaning: str = "") -> Iterator[str]:
