@@ -84,7 +84,7 @@ def span(us: float) -> str:
     """Return microseconds as `[d-]hh:mm:ss`, with three decimals of a second below a minute."""
     seconds = abs(us) / 1e6
     sign = "-" if us < 0 else ""
-    if seconds < 60:
+    if round(seconds, 3) < 60:
         return f"{sign}{seconds:.3f}s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -103,10 +103,10 @@ def test_wheel_answers_in_a_clean_environment(wheel: Path, tmp_path: Path) -> No
     # Its requirements come from the environment of the tests; ettlog itself is first found in the wheel.
     (site / "requirements.pth").write_text(sysconfig.get_path("purelib"))
     logs = ROOT / "fixtures" / "messy" / "logs"
-    program = str(home / "bin" / "ettlog")
-    shown = subprocess.run([program, "--version"], capture_output=True, text=True, cwd=tmp_path, check=True).stdout
+    program = [str(home / "bin" / "python"), str(home / "bin" / "ettlog")]
+    shown = subprocess.run([*program, "--version"], capture_output=True, text=True, cwd=tmp_path, check=True).stdout
     assert shown == f"ettlog, version {ettlog.__version__}\n"
-    subprocess.run([program, "ingest", str(logs)], check=True, capture_output=True, cwd=tmp_path)
+    subprocess.run([*program, "ingest", str(logs)], check=True, capture_output=True, cwd=tmp_path)
     assert (
-        "glued" in subprocess.run([program, "status"], capture_output=True, text=True, cwd=tmp_path, check=True).stdout
+        "glued" in subprocess.run([*program, "status"], capture_output=True, text=True, cwd=tmp_path, check=True).stdout
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ettlog.ingest import IngestReport
+    from ettlog.manifest import SourceEntry
 
 FEW = 5
 """How many names or shapes are shown of each sort; -v shows all."""
@@ -46,17 +47,21 @@ def account(report: IngestReport, lake: Path, *, verbose: int) -> Iterator[str]:
 def would_read(logs: Sequence[Path], lake: Path, label: str | None) -> Iterator[str]:
     """Yield what an ingest would do with each file, reading none."""
     from ettlog import discover
-    from ettlog.lake import Lake
 
     found = discover.discover(list(logs), lake, label)
-    known = (
-        {entry.path: entry.bytes for entry in Lake.open(lake).sources()} if (lake / "manifest.jsonl").exists() else {}
-    )
+    known = {entry.path: entry.bytes for entry in _listed(lake)} if (lake / "manifest.jsonl").exists() else {}
     for file in found.files:
         state = "new" if file.name not in known else "same size" if known[file.name] == file.bytes else "changed"
         yield f"{state}\t{file.bytes}\t{display(file.name)}"
     for skipped in found.skipped:
         yield f"not read\t\t{display(skipped.name)}: {display(skipped.why)}"
+
+
+def _listed(lake: Path) -> list[SourceEntry]:
+    from ettlog.lake import Lake
+
+    opened = Lake.open(lake)
+    return [*opened.sources(), *opened.duplicates()]
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -34,7 +34,7 @@ def command(ctx: click.Context, /, lake: Path, out: Output) -> None:
     """
     import ettlog
     from ettlog.cli.output import emit
-    from ettlog.fleet import checks
+    from ettlog.relations import checks
     from ettlog.tables import View, count
 
     fleet = ettlog.open(lake)

@@ -58,7 +58,7 @@ def header(frame: pl.DataFrame, lake: Path) -> list[str]:
     from ettlog.tables import count
 
     fates = ", ".join(f"{frame[name].sum():,} {name}" for name in OUTCOMES if frame[name].sum())
-    return [f"{lake}: {count(frame.height, 'file')}, {count(frame['n_lines'].sum(), 'line')}: {fates or 'none'}"]
+    return [f"{lake}: {count(frame.height, 'file')}, {count(int(frame['n_lines'].sum()), 'line')}: {fates or 'none'}"]
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:
