@@ -1,5 +1,73 @@
-"""ettlog: where a training fleet's GPU time went, and whose work won it back."""
+"""ettlog: where a training fleet's GPU time went, and whose work won it back.
+
+    fleet = ettlog.open("ettlog.lake")
+    ettlog.ett(fleet, by="model")
+    ettlog.attribute(fleet, window="6mo")
+
+Public names are resolved when they are first used, so that `import ettlog` costs nothing.
+"""
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ettlog.attribute import attribute as attribute
+    from ettlog.errors import EttlogError as EttlogError
+    from ettlog.ett import ett as ett
+    from ettlog.explain import explain as explain
+    from ettlog.fleet import Fleet as Fleet
+    from ettlog.fleet import open as open  # noqa: A004 -- `ettlog.open` reads as a user expects
+    from ettlog.ingest import ingest as ingest
+    from ettlog.jobs import jobs as jobs
+    from ettlog.status import status as status
+    from ettlog.timeline import timeline as timeline
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "EttlogError": "errors",
+    "Fleet": "fleet",
+    "attribute": "attribute",
+    "ett": "ett",
+    "explain": "explain",
+    "ingest": "ingest",
+    "jobs": "jobs",
+    "open": "fleet",
+    "status": "status",
+    "timeline": "timeline",
+}
+"""Public name -> the module that holds it."""
+
+__all__ = [
+    "EttlogError", "Fleet", "attribute", "ett", "explain", "ingest", "jobs", "open", "status", "timeline",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    """Import the home of a public name on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ettlog' has no attribute {name!r}")
+    value: object = getattr(import_module(f"ettlog.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names too, for completion in shells and notebooks."""
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """A package whose function `ett` stays the function when the module `ettlog.ett` is imported; and so the others."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, ModuleType) and _HOMES.get(name) == name:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

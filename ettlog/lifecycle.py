@@ -200,5 +200,10 @@ CAUSES: tuple[str, ...] = (
     "oom", "nccl_timeout", "cuda_error", "import_error", "sigterm", "sigint", "user_error", "node", "preemption", "other",
 )  # fmt: skip
 
+LOOP_PARTS: tuple[str, ...] = ("step", "replay", "abandoned", "save_stall", "evaluation", "recompile")
+"""Parts that come after a start's first step: a recovery counted to its first step of any kind ends before them."""
+EVALUATION: str = "evaluation"
+"""The part that a setting may count as effective."""
+
 PART_BY_NAME: dict[str, Part] = {part.part: part for part in PARTS}
 KIND_BY_NAME: dict[str, Kind] = {kind.kind: kind for kind in KINDS}

@@ -79,6 +79,14 @@ def before(newest_us: int, window: str) -> int:
         ) from error
 
 
+def _edge(value: str | date, newest_us: int, where: str) -> int:
+    """Return the instant of an edge of a window; `now` is just after the newest event, `now-7d` a week before it."""
+    text = value.strip() if isinstance(value, str) else ""
+    if text == "now":
+        return newest_us + 1
+    return before(newest_us, text.removeprefix("now-")) if text.startswith("now-") else instant(value, where=where)
+
+
 def resolve(
     newest_us: int,
     *,
@@ -89,20 +97,20 @@ def resolve(
 ) -> Window:
     """Return the window asked for, counted back from the newest event of the data (not from today).
 
-    `since` and `until` are ISO dates; a bare date is its first instant in UTC. Raises UsageError when window and
-    since are both given or the result is empty.
+    `since` and `until` are ISO dates (a bare date is its first instant in UTC), or `now` and `now-7d`, where now is the
+    newest event. Raises UsageError when window and since are both given or the result is empty.
     """
     if window is not None and since is not None:
         raise UsageError(
             "both a window and a beginning were given", where="--window, --since",
             why="each of them sets where the window begins", todo="give one of the two",
         )  # fmt: skip
-    end = newest_us + 1 if until is None else instant(until, where="--until")
+    end = newest_us + 1 if until is None else _edge(until, newest_us, "--until")
     if window is not None:
         begin = before(end if until is not None else newest_us, window)
         text = f"{window} back from " + ("the newest event" if until is None else "--until")
     elif since is not None:
-        begin, text = instant(since, where="--since"), "from --since"
+        begin, text = _edge(since, newest_us, "--since"), "from --since"
     else:
         begin, text = min(oldest_us, end - 1), "all events"
     if begin >= end:

@@ -32,6 +32,11 @@ def test_launchers_of_several_nodes_are_one_launch() -> None:
     assert number(marks, []) == [1]
 
 
+def test_nodes_that_do_not_say_who_they_are_join() -> None:
+    """The same worker line without rank or node comes once from each node of one launch; after a step it opens."""
+    assert number([_mark(1, WORKER), _mark(2, WORKER), _mark(3, WORKER), _mark(40, WORKER)], [20]) == [1, 40]
+
+
 def test_an_opener_after_a_step_opens() -> None:
     """A worker's first line after steps is a new launch even where that worker was not seen before."""
     assert number([_mark(1, WORKER, rank=0), _mark(40, WORKER, rank=1)], [20, 21]) == [1, 40]
@@ -51,6 +56,6 @@ def test_a_late_worker_of_a_failed_launch_does_not_open_one() -> None:
 
 def test_workers_without_steps_before_the_first_launcher_are_no_launch() -> None:
     """Trials by hand before the first launcher stay in launch 0; with a step they count."""
-    marks = [_mark(1, WORKER), _mark(10, WORKER), _mark(20, LAUNCHER), _mark(40, LAUNCHER)]
+    marks = [_mark(1, WORKER, rank=0), _mark(10, WORKER, rank=0), _mark(20, LAUNCHER), _mark(40, LAUNCHER)]
     assert number(marks, []) == [20, 40]
     assert number(marks, [15]) == [1, 10, 20, 40]

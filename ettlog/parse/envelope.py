@@ -6,7 +6,9 @@ log formatter a global rank: `Peeled.rank` is the most global one found.
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 MAX_DEPTH = 8
@@ -41,6 +43,7 @@ class Envelope(NamedTuple):
 
 
 _LOWER = b"abcdefghijklmnopqrstuvwxyz"
+_ALNUM = _LOWER + _LOWER.upper() + b"0123456789"
 _NAMES = {
     b"ISO_T": _DAY + rb"T\d\d:\d\d:\d\d",
     b"ISO": _DAY + rb"[T ]\d\d:\d\d:\d\d",
@@ -68,6 +71,12 @@ ENVELOPES: tuple[Envelope, ...] = (
         b"INFO 2031-04-05T06:07:08.123456789Z [resource.labels.pod_name: trainer-0] ",
     ),
     Envelope("stern", b"[", rb"\[pod/(?P<node>[\w.-]{1,128})/[\w.-]{1,64}\] ", b"[pod/trainer-0/main] "),
+    Envelope(
+        "pdsh",
+        _ALNUM,
+        rb"(?P<node>[\w.-]{1,64}): (?=\[20\d\d-\d\d| iteration | samples/sec: |steps: )",
+        b"gpu-a: [2031-04-05 06:07:08,123] [INFO] ",
+    ),
     Envelope("megatron_ci", b"0123456789", rb"NUM-task-NUM-NUM/NUM ", b"7-task-1-0/0 "),
     Envelope("srun", b" 0123456789", rb" {0,6}(?P<task>\d{1,6}):(?: |\Z)", b" 3: "),
     Envelope("mpirun_channel", b"[", rb"\[\d{1,6},(?P<task>\d{1,7})\]<std(?:out|err|diag)>: ?", b"[1,3]<stdout>:"),
@@ -156,29 +165,48 @@ ENVELOPES: tuple[Envelope, ...] = (
         b"[HCTR][06:07:08.123][INFO][RK3][main]: ",
     ),
     Envelope(
-        "ucx", b"[", rb"\[(?P<stamp>[12]\d{9}\.\d{6})\] \[(?P<node>[\w.-]{1,64}):NUM(?::NUM)?\] +",
+        "ucx", b"[", rb"\[(?P<stamp>[12]\d{9}\.\d{6})\] \[(?P<node>[\w.-]{1,64}):NUM(?::NUM)?\] ",
         b"[1933135628.123456] [gpu-a:4242:0] ",
     ),
 )  # fmt: skip
 """All known prefixes. Logger prefixes that name the source file keep that name in the body: patterns read it."""
 
 
-def _expand(regex: bytes) -> re.Pattern[bytes]:
+class _Step(NamedTuple):
+    """All envelopes that can begin with one byte, as one regex; `fields`: envelope -> its (field, group) pairs."""
+
+    match: Callable[[bytes, int], re.Match[bytes] | None]
+    fields: dict[str, tuple[tuple[str, str], ...]]
+
+
+class _Table(dict[int, _Step | None]):
+    """First byte -> step; a step is made when its byte is first met."""
+
+    def __missing__(self, byte: int) -> _Step | None:
+        rows = tuple(number for number, envelope in enumerate(ENVELOPES) if byte in envelope.first)
+        self[byte] = _step(rows) if rows else None
+        return self[byte]
+
+
+@functools.cache
+def _step(rows: tuple[int, ...]) -> _Step:
+    branches, fields = [], {}
+    for number in rows:
+        regex = _expand(ENVELOPES[number].regex)
+        names = [name.decode() for name in _GROUP.findall(regex)]
+        fields[f"e{number}"] = tuple((name, f"{name}{number}") for name in names)
+        branches.append(b"(?P<e%d>%s)" % (number, _GROUP.sub(rb"(?P<\g<1>%d>" % number, regex)))
+    return _Step(re.compile(b"|".join(branches)).match, fields)
+
+
+def _expand(regex: bytes) -> bytes:
     for name, meaning in _NAMES.items():
         regex = meaning.join(re.split(rb"(?<![A-Z])" + name + rb"(?![A-Z_])", regex))
-    return re.compile(regex)
+    return regex
 
 
-def _dispatch() -> list[tuple[re.Pattern[bytes], ...]]:
-    rows: list[list[re.Pattern[bytes]]] = [[] for _ in range(256)]
-    for envelope in ENVELOPES:
-        compiled = _expand(envelope.regex)
-        for byte in envelope.first:
-            rows[byte].append(compiled)
-    return [tuple(row) for row in rows]
-
-
-_BY_FIRST = _dispatch()
+_GROUP = re.compile(rb"\(\?P<(\w+)>")
+_BY_FIRST = _Table()
 _RANKS = ("rank", "task", "local")
 
 
@@ -190,35 +218,33 @@ def peel(line: bytes) -> Peeled:
     if b"\x1b" in line:
         line = _ANSI.sub(b"", line)
     at = 3 if line.startswith(_BOM) else 0
-    if at >= len(line) or not _BY_FIRST[line[at]]:
-        return Peeled(line[at:] if at else line, None, None, None, at)
-    return _peel(line, at)
+    step = _BY_FIRST[line[at]] if at < len(line) else None
+    match = None if step is None else step.match(line, at)
+    if step is None or match is None:
+        return Peeled(line[at:], None, None, None, at)
+    return _peel(line, step, match)
 
 
-def _peel(line: bytes, at: int) -> Peeled:
-    ranks: dict[str, int] = {}
-    node = stamp = None
-    for _ in range(MAX_DEPTH):
-        match = _first(line, at)
-        if match is None:
-            break
-        at = match.end()
-        found = match.groupdict()
-        node, stamp = node or found.get("node"), stamp or found.get("stamp")
-        for name in _RANKS:
-            text = found.get(name)
-            if text is not None and not text.startswith(b"-"):
-                ranks[name] = int(text)
-    rank = next((ranks[name] for name in _RANKS if name in ranks), None)
-    return Peeled(line[at:], rank, node, stamp, at)
+def _peel(line: bytes, step: _Step | None, match: re.Match[bytes] | None) -> Peeled:
+    found: dict[str, bytes] = {}
+    at = depth = 0
+    while step is not None and match is not None:
+        at, depth = match.end(), depth + 1
+        for field, group in step.fields[match.lastgroup or ""]:
+            text = match[group]
+            if text is not None and (field in _RANKS or field not in found):
+                found[field] = text
+        step = _BY_FIRST[line[at]] if at < len(line) and depth < MAX_DEPTH else None
+        match = None if step is None else step.match(line, at)
+    return Peeled(line[at:], _rank(found), found.get("node"), found.get("stamp"), at)
 
 
-def _first(line: bytes, at: int) -> re.Match[bytes] | None:
-    if at < len(line):
-        for regex in _BY_FIRST[line[at]]:
-            match = regex.match(line, at)
-            if match is not None:
-                return match
+def _rank(found: dict[str, bytes]) -> int | None:
+    """Return the most global rank; of two of one sort the innermost was kept. DeepSpeed's rank -1 is no rank."""
+    for sort in _RANKS:
+        text = found.get(sort)
+        if text is not None and text[:1] != b"-":
+            return int(text)
     return None
 
 

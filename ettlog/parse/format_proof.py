@@ -6,7 +6,7 @@ import importlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ettlog.errors import FormatError
 from ettlog.parse import format_time
@@ -21,7 +21,7 @@ _op: Any = importlib.import_module("re._constants")
 def prove(one: Format, path: Path) -> None:
     """Check every pattern of a format by itself; raises `FormatError`."""
     for pattern in one.patterns:
-        tree = _tree(pattern, path)
+        tree = tree_of(pattern, path)
         for check in (_check_shape, _check_anchor):
             problem = check(pattern, tree)
             if problem:
@@ -58,7 +58,8 @@ def _error(path: Path, pattern: Pattern, what: str, why: str, shown: str = "") -
     )
 
 
-def _tree(pattern: Pattern, path: Path) -> Any:
+def tree_of(pattern: Pattern, path: Path) -> Any:
+    """Return the regex as parsed by the standard library; raises `FormatError` when it is not valid or sets flags."""
     try:
         compiled = pattern.regex
         tree = _parser.parse(pattern.expression)
@@ -72,14 +73,24 @@ def _tree(pattern: Pattern, path: Path) -> Any:
 # What the regex is made of
 
 
-def _repeats(tree: Iterable[tuple[Any, Any]], inside: bool = False) -> Iterable[tuple[bool, bool, bool]]:
-    """Yield (nested, possessive, broad) for each unbounded repeat."""
+class _Repeat(NamedTuple):
+    """One repeat of a regex that can take more or fewer turns."""
+
+    nested: bool
+    """It stands inside another repeat of more than one turn."""
+    possessive: bool
+    wild: bool
+    """It is unbounded and takes any byte, or all bytes but some."""
+
+
+def _repeats(tree: Iterable[tuple[Any, Any]], inside: bool = False) -> Iterable[_Repeat]:
     for operator, argument in tree:
-        unbounded = operator in REPEATS and argument[1] is _op.MAXREPEAT
-        if unbounded:
-            yield inside, operator is _op.POSSESSIVE_REPEAT, _broad(argument[2])
+        turns = argument[1] if operator in REPEATS else 1
+        if operator in REPEATS and argument[0] != turns:
+            wild = turns is _op.MAXREPEAT and _broad(argument[2])
+            yield _Repeat(inside, operator is _op.POSSESSIVE_REPEAT, wild)
         for child in children(operator, argument):
-            yield from _repeats(child, inside or unbounded)
+            yield from _repeats(child, inside or turns > 1)
 
 
 def _broad(body: Any) -> bool:
@@ -98,17 +109,12 @@ def _broad(body: Any) -> bool:
 
 def _check_shape(_pattern: Pattern, tree: Any) -> tuple[str, str] | None:
     repeats = list(_repeats(tree))
-    if any(nested and not possessive for nested, possessive, _ in repeats):
-        return (
-            "the regex has nested quantifiers",
-            "an unbounded repeat stands inside another one and can take exponential time",
-        )
-    wild = sum(broad and not possessive for _, possessive, broad in repeats)
-    if wild > 1:
-        return (
-            "the regex has more than one unbounded wildcard",
-            "each can end in many places: make all but one possessive (*+, ++)",
-        )
+    if any(one.nested and not one.possessive for one in repeats):
+        why = "a repeat stands inside another one and can take exponential time: make the inner one possessive (*+, ++)"
+        return "the regex has nested quantifiers", why
+    if sum(one.wild and not one.possessive for one in repeats) > 1:
+        why = "each can end in many places: make all but one possessive (*+, ++)"
+        return "the regex has more than one unbounded wildcard", why
     return None
 
 

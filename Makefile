@@ -1,0 +1,53 @@
+# `make demo` and `make test` are all a newcomer needs; each makes the virtual environment it wants.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DEMO_LAKE ?= demo.lake
+JOBS ?= auto
+
+.PHONY: help demo test check bench docs clean
+
+help:  ## Show what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
+
+# The first of the usual names that is Python 3.11 or newer.
+$(VENV)/.made:
+	@python=; for name in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	  if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$name; break; fi; done; \
+	if [ -z "$$python" ]; then echo "ettlog needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; fi; \
+	$$python -m venv $(VENV) && $(BIN)/python -m pip install -q --disable-pip-version-check --upgrade pip && touch $@
+
+$(VENV)/.installed: $(VENV)/.made setup.cfg pyproject.toml
+	$(BIN)/pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.testing: $(VENV)/.made setup.cfg pyproject.toml
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+demo: $(VENV)/.installed  ## Install, read the example fleet's logs, and show what ettlog answers
+	@rm -rf $(DEMO_LAKE)
+	$(BIN)/ettlog ingest fixtures/fleet/logs --lake $(DEMO_LAKE)
+	@echo
+	$(BIN)/ettlog ett --lake $(DEMO_LAKE)
+	@echo
+	$(BIN)/ettlog ett --by model --lake $(DEMO_LAKE)
+	@echo
+	$(BIN)/ettlog attribute --window 6mo --lake $(DEMO_LAKE)
+
+test: check  ## Install what the tests need, and run everything: lint, types, all tests
+	$(BIN)/python -m pytest -n $(JOBS) tests
+
+check: $(VENV)/.testing  ## Lint and check types
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.testing  ## Measure the speed of ingest
+	$(BIN)/python bench/ingest.py
+
+docs: $(VENV)/.testing  ## Write docs/cli.md anew from --help
+	$(BIN)/python -m tests.cli_reference > docs/cli.md
+
+clean:  ## Remove the virtual environment and the demo's lake
+	rm -rf $(VENV) $(DEMO_LAKE) build dist *.egg-info

@@ -1,0 +1,142 @@
+"""The command line: one small module per command, imported when the command is used."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import click
+
+import ettlog
+from ettlog import sink
+from ettlog.errors import EttlogError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+    from typing import NoReturn
+
+COMMANDS = {
+    "ingest": "Read logs into the lake; files that did not change are skipped.",
+    "status": "Show what was read, file by file, and what was made of it.",
+    "jobs": "List the jobs: wall time, starts, failures, end and ETT.",
+    "timeline": "Show one job moment by moment, with the lines it rests on.",
+    "ett": "Show where the wall time went: ETT, components, TTS, TTR, failures.",
+    "attribute": "Show what changed in a window, and whose work changed it.",
+    "explain": "Show the log lines that a job, start or part rests on.",
+    "sql": "Ask the relations in SQL.",
+    "schema": "Show the relations, or the columns of one.",
+    "check": "Check that the lake and its relations hold together.",
+    "completion": "Print the completion script of a shell.",
+}
+"""Every command with its sentence, in the order a newcomer needs them; NAME is `ettlog.cli.NAME.command`.
+
+The sentences stand here so that `ettlog --help` imports no command.
+"""
+
+INTERRUPTED = 130
+CLOSED_PIPE = 141
+
+
+class Commands(click.Group):
+    """A group whose commands are imported on use, and which offers the nearest name for a misspelt one."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        """Import and return one command; None for a name that is none."""
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"ettlog.cli.{name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that `args` begin with; a usage error names the nearest one."""
+        near = difflib.get_close_matches(args[0], list(COMMANDS), n=1)
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            hint = f" Did you mean {near[0]!r}?" if near else f" Commands: {', '.join(COMMANDS)}."
+            ctx.fail(f"No such command {sink.display(args[0])!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "auto_envvar_prefix": "ETTLOG"},
+)
+@click.version_option(ettlog.__version__, "--version", prog_name="ettlog", help="Show the version and exit.")
+@click.pass_context
+def app(ctx: click.Context) -> None:
+    """Where a training fleet's GPU time went, who can win it back, and whose work won it back.
+
+    ettlog reads the logs a fleet already writes into a lake (a folder of Parquet files), and answers from it. Without a
+    command it says what to do next.
+    """
+    if ctx.invoked_subcommand is None:
+        from ettlog.cli.hint import advise
+
+        click.echo(advise(os.environ.get("ETTLOG_LAKE", "ettlog.lake")))
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code; no error a user can cause ends in a traceback."""
+    sys.excepthook = _unexpected
+    _plain_streams()
+    try:
+        code = app.main(args=args, prog_name="ettlog", standalone_mode=False)
+        sys.stdout.flush()
+    except EttlogError as error:
+        code = _say(str(error), error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = _say("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has left: nothing more to say, and nothing may be flushed into the closed pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = CLOSED_PIPE
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(message: str, code: int) -> int:
+    click.echo(f"ettlog: {sink.paragraph(message)}", err=True)
+    return code
+
+
+def _plain_streams() -> None:
+    """Let no character of a log fail at a stream: what its encoding lacks is written as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _unexpected(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
+    """Report a defect of ettlog itself in four parts; with -vv, its traceback too."""
+    import traceback
+
+    frames = traceback.extract_tb(trace)
+    where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown"
+    detail = sink.display("".join(traceback.format_exception_only(kind, value)).strip())
+    message = EttlogError(
+        "ettlog failed in a way it should not",
+        where=where,
+        why=detail,
+        todo="please report this with the command you ran; -vv shows the traceback",
+    )
+    _say(str(message), 1)
+    if any(arg.startswith("-vv") for arg in sys.argv):
+        click.echo(sink.paragraph("".join(traceback.format_exception(kind, value, trace))), err=True)

@@ -1,0 +1,142 @@
+"""`ettlog attribute`: what changed, and whose work changed it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ettlog.cli import COMMANDS
+from ettlog.cli.options import Output, lake, output_options
+from ettlog.tables import Shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+    from ettlog.attribute import Attribution
+    from ettlog.tables import View
+
+WHOLE_FLEET = "all"
+IN_RECOVERY = ("cascade", "recovery_only")
+CREDIT = (
+    Shown("optimization", "optimization"),
+    Shown("owner", "owner"),
+    Shown("tier", "tier"),
+    Shown("saved_gpu_hours", "saved GPU-h", "hours"),
+    Shown("low", "low", "hours"),
+    Shown("high", "high", "hours"),
+    Shown("share", "of saving", "percent"),
+    Shown("points", "ETT points", "signed"),
+    Shown("bound_gpu_hours", "bound GPU-h", "hours"),
+    Shown("executions", "runs", "int"),
+    Shown("evidence", "grade"),
+    Shown("note", "note"),
+)
+SUMMARY = (
+    Shown("saved_gpu_hours", "saved GPU-h", "hours"),
+    Shown("share", "of saving", "percent"),
+    Shown("points", "ETT points", "signed"),
+    Shown("bound_gpu_hours", "bound GPU-h", "hours"),
+)
+
+
+@click.command("attribute", short_help=COMMANDS["attribute"])
+@click.option("--window", help="Length of the window: 6mo, 30d, 2w; counted back from the newest event of the lake.")
+@click.option("-S", "--since", "--starttime", "since", help="First instant of the window, in place of its length.")
+@click.option("-E", "--until", "--endtime", "until", help="End of the window, itself outside.")
+@click.option(
+    "--optimizations",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Registry of optimizations (TOML, CSV or JSON), in place of the lake's optimizations.toml.",
+)
+@click.option(
+    "--basis",
+    type=click.Choice(["work", "wall"]),
+    help="What stays fixed: the training that was done, or the time held; by default as configured, else work.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["optimization", "owner", "tier", "model"]),
+    help="Sum the credit by one of these, in place of one row per optimization and tier.",
+)
+@lake
+@output_options
+def command(by: str | None, optimizations: Path | None, lake: Path, out: Output, **options: Any) -> None:
+    """Show what changed in a window, and whose work changed it.
+
+    Each optimization gets direct credit (first starts), measured cascade credit (the same saving in recoveries, with
+    the bound beside it), recovery-only, shutdown and steady credit; rows nobody may claim stand below. The rows add up
+    to the measured change.
+    """
+    import ettlog
+    from ettlog.cli.output import emit
+
+    found = ettlog.attribute(ettlog.open(lake), registry=optimizations, **options)
+    emit(arranged(found, by), out)
+
+
+def arranged(found: Attribution, by: str | None) -> View:
+    """Arrange an attribution as a finding: the headline, what it rests on, the table, the notes."""
+    import polars as pl
+
+    from ettlog.tables import View
+
+    notes = [*_missing_registry(found.header), *found.notes]
+    header = [*headline(found), *_conventions(found.header)]
+    if by:
+        return View(found.summary(by), header, notes, (Shown(by, by), *SUMMARY))
+    fleet = found.credit.filter(pl.col("model") == WHOLE_FLEET)
+    return View(found.credit, header, notes, CREDIT, readable=_with_total(fleet))
+
+
+def headline(found: Attribution) -> Iterator[str]:
+    """Yield the finding in a sentence or two."""
+    import polars as pl
+
+    from ettlog.tables import count
+
+    head = found.header
+    points, saved = head["points"], head["saved_gpu_hours"]
+    moved = "rose" if points >= 0 else "fell"
+    before, after = (f"{100 * head[name]:.1f} %" for name in ("ett_before", "ett_after"))
+    what = f"{abs(saved):,.0f} GPU-hours of overhead {'saved' if saved >= 0 else 'added'}"
+    yield (
+        f"ETT {moved} by {abs(points):.1f} points, {before} to {after}: {what}, "
+        f"over {count(head['models'], 'model')}, {count(head['jobs'], 'job')}, {count(head['starts'], 'start')}."
+    )
+    fleet = found.credit.filter(pl.col("model") == WHOLE_FLEET)
+    claimed = fleet.filter(pl.col("optimization") != "")
+    if saved > 0 and not claimed.is_empty():
+        named, recovered = (_share(frame) for frame in (claimed, claimed.filter(pl.col("tier").is_in(IN_RECOVERY))))
+        yield f"{named:.0%} of the saving is credited to optimizations; {recovered:.0%} was won in recoveries."
+
+
+def _share(frame: pl.DataFrame) -> float:
+    return float(frame["share"].sum() or 0.0)
+
+
+def _conventions(head: dict[str, Any]) -> Iterator[str]:
+    yield f"window: [{head['since']}, {head['until']}), {head['window']}"
+    yield (
+        f"counted: overhead {head['basis_text']} (basis {head['basis']}) · {head['aggregation']} · "
+        f"method {head['method']} · low and high: {head['interval']}"
+    )
+    if head["nof"] is not None:
+        bound = f"direct and bound together are {head['factor']:.2f} x direct (1 + NoF)"
+        yield f"NoF: {head['nof']:.2f} recoveries per job; {bound}"
+
+
+def _missing_registry(head: dict[str, Any]) -> Iterator[str]:
+    if not head["optimizations"]:
+        how = "write optimizations.toml beside the logs, or give --optimizations FILE"
+        yield f"there is no registry of optimizations, so nothing can be credited to one: {how}"
+
+
+def _with_total(fleet: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    sums = fleet.select(pl.col("saved_gpu_hours", "share", "points").sum(), optimization=pl.lit("all"))
+    return pl.concat([fleet, sums], how="diagonal")

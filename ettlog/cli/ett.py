@@ -1,0 +1,202 @@
+"""`ettlog ett`: where the wall time went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ettlog.cli import COMMANDS
+from ettlog.cli.options import Output, convention_options, lake, output_options, selection_options
+from ettlog.conventions import DIVIDED, GROUPINGS
+from ettlog.tables import Shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+    from ettlog.ett import Selection
+    from ettlog.tables import View
+
+WHOLE = (
+    Shown("jobs", "jobs", "int"),
+    Shown("starts", "starts", "int"),
+    Shown("failures", "failures", "int"),
+    Shown("preemptions", "preempted", "int"),
+    Shown("wall_gpu_hours", "wall GPU-h", "hours"),
+    Shown("ett", "ETT", "percent"),
+    Shown("ett_formula", "formula", "percent"),
+    Shown("residual", "residual", "points"),
+    Shown("tts_hours", "TTS h", "hours"),
+    Shown("ttr_hours", "TTR h", "hours"),
+    Shown("scheduling_share", "sched", "percent"),
+    Shown("trainer_init_share", "init", "percent"),
+    Shown("compilation_share", "compile", "percent"),
+    Shown("wasted_training_share", "wasted", "percent"),
+    Shown("shutdown_share", "shutdown", "percent"),
+    Shown("unknown_share", "unknown", "percent"),
+)
+PARTS = (Shown("jobs", "jobs", "int"), Shown("gpu_hours", "GPU-h", "hours"), Shown("share", "of wall", "percent"))
+TOTAL = (
+    Shown("name", ""),
+    Shown("gpu_hours", "GPU-h", "hours"),
+    Shown("share", "of wall", "percent"),
+    Shown("detail", ""),
+)
+
+
+def keys(_ctx: click.Context, _param: click.Parameter, value: str | None) -> list[str]:
+    """Return the groupings of `--by`, a comma-separated list."""
+    names = [name.strip() for name in value.split(",")] if value else []
+    for name in names:
+        if name not in GROUPINGS:
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(GROUPINGS)}.")
+    return names
+
+
+@click.command("ett", short_help=COMMANDS["ett"])
+@click.option(
+    "--by",
+    callback=keys,
+    help=f"Group by {', '.join(GROUPINGS[:-1])} or {GROUPINGS[-1]}; several with commas.",
+)
+@selection_options
+@convention_options
+@lake
+@output_options
+def command(by: list[str], selection: Selection, conventions: dict[str, Any], lake: Path, out: Output) -> None:
+    """Show where the wall time of the fleet went.
+
+    ETT is the share of the wall that trained on new data. The formula view, 1 - (TTS + NoF x TTR) / wall, stands beside
+    it, and the residual between the two is a row of its own: what start-up and recovery do not explain.
+    """
+    import ettlog
+    from ettlog import ett
+    from ettlog.cli.output import emit
+
+    fleet = ettlog.open(lake)
+    frame = ett(fleet, by=by, **selection, **conventions)
+    header = describe_of(fleet, selection, conventions)
+    if by:
+        total = None if set(by) & set(DIVIDED) else ett(fleet, **selection, **conventions)
+        emit(grouped(frame, by, total, header, conventions), out)
+    else:
+        emit(whole(frame, header, conventions), out)
+
+
+def describe_of(fleet: Any, selection: Selection, conventions: dict[str, Any]) -> list[str]:
+    """Return the header of a result."""
+    from ettlog.ett import describe
+
+    return describe(fleet, selection, **conventions)
+
+
+def whole(frame: pl.DataFrame, header: list[str], conventions: dict[str, Any]) -> View:
+    """Arrange the one row of a fleet as a table of components, then of the terms of the formula."""
+    import polars as pl
+
+    from ettlog.tables import View
+
+    row = frame.row(0, named=True)
+    lines = [*_components(row), *_terms(row)]
+    schema = {"name": pl.String, "gpu_hours": pl.Float64, "share": pl.Float64, "detail": pl.String}
+    view = View(frame, header, notes(frame), shown=_titled(TOTAL, conventions))
+    return view._replace(readable=pl.DataFrame(lines, schema=schema, orient="row"))
+
+
+def grouped(
+    frame: pl.DataFrame, by: list[str], total: pl.DataFrame | None, header: list[str], conventions: dict[str, Any]
+) -> View:
+    """Arrange one row per group, with a last row over all groups where the groups have walls of their own."""
+    import polars as pl
+
+    from ettlog.tables import View
+
+    columns = PARTS if total is None else WHOLE
+    shown = [
+        *[Shown(key, key.replace("-", " "), "day" if key in ("week", "month") else "text") for key in by],
+        *columns,
+    ]
+    readable = frame.with_columns(
+        pl.col(key).cast(pl.String).fill_null("(unknown)") for key in by if frame[key].dtype != pl.Date
+    )
+    if total is not None:
+        label = total.with_columns(pl.lit("all" if key == by[0] else "").alias(key) for key in by)
+        shown = [item._replace(kind="text") if item.kind == "day" else item for item in shown]
+        readable = pl.concat([readable.with_columns(pl.col(by).cast(pl.String)), label.select(readable.columns)])
+    return View(frame, header, notes(frame, by), _titled(shown, conventions), readable)
+
+
+def notes(frame: pl.DataFrame, by: list[str] | None = None) -> list[str]:
+    """Return what a reader must know before using the numbers."""
+    return [*_unknown_time(frame), *(line for key in by or () for line in _unnamed(frame, key))]
+
+
+def _unnamed(frame: pl.DataFrame, key: str) -> list[str]:
+    import polars as pl
+
+    from ettlog.tables import count
+
+    jobs = int(frame.filter(pl.col(key).is_null())["jobs"].sum())
+    return [f"{count(jobs, 'job')} without a {key}: ettlog.toml can tell it from job names"] if jobs else []
+
+
+def _unknown_time(frame: pl.DataFrame) -> list[str]:
+    import polars as pl
+
+    unknown, wall = frame.select(pl.col("unknown_gpu_hours").sum(), pl.col("gpu_hours").sum()).row(0)
+    if not wall or unknown / wall <= UNKNOWN_BUDGET:
+        return []
+    share = f"{100 * unknown / wall:.1f} %"
+    return [f"{share} of the wall is unknown: the logs say nothing there (budget {100 * UNKNOWN_BUDGET:.0f} %)"]
+
+
+UNKNOWN_BUDGET = 0.05
+"""Share of the wall that may be unknown before a result says so."""
+
+
+def _components(row: dict[str, Any]) -> list[tuple[object, ...]]:
+    from ettlog.lifecycle import COMPONENTS, PARTS
+    from ettlog.tables import count
+
+    owners = {part.component: part.owner for part in PARTS}
+    lines: list[tuple[object, ...]] = [
+        (name, row[f"{name}_gpu_hours"], row[f"{name}_share"], f"owner: {owners[name]}" if owners[name] else None)
+        for name in COMPONENTS
+    ]
+    counts = f"{count(row['jobs'], 'job')}, {count(row['starts'], 'start')}"
+    return [*lines, ("wall", row["wall_gpu_hours"], 1.0, counts)]
+
+
+def _terms(row: dict[str, Any]) -> list[tuple[object, ...]]:
+    from ettlog.tables import count
+
+    wall = row["wall_gpu_hours"]
+    nof = row["failures"] + row["preemptions"]
+    cold = row["starts"] - nof
+    each = [_each(row["tts_hours"], cold, "cold start"), _each(row["ttr_hours"], nof, "recovery")]
+    causes = f"{count(row['failures'], 'failure')} + {count(row['preemptions'], 'preemption')}"
+    return [
+        (None, None, None, None),
+        ("TTS", row["tts_gpu_hours"], row["tts_gpu_hours"] / wall, each[0]),
+        ("TTR", row["ttr_gpu_hours"], row["ttr_gpu_hours"] / wall, each[1]),
+        ("NoF", None, None, f"{nof:,} = {causes}; {count(row['planned'], 'planned restart')} beside them"),
+        (None, None, None, None),
+        ("ETT", None, row["ett"], "effective training / wall"),
+        ("ETT, formula", None, row["ett_formula"], "1 - (TTS + NoF x TTR) / wall"),
+        ("residual", None, row["residual"], "formula - ETT: losses outside start-up and recovery"),
+    ]
+
+
+def _each(hours: float | None, number: int, noun: str) -> str:
+    """Return the number of starts behind a term, and their mean length."""
+    from ettlog.tables import count, span
+
+    return f"{count(number, noun)}, {span(hours * 3.6e9)} each" if hours is not None else count(number, noun)
+
+
+def _titled(shown: Any, conventions: dict[str, Any]) -> list[Shown]:
+    """Call the hours GPU-hours only where GPUs weigh."""
+    plain = conventions.get("weight") == "none"
+    return [item._replace(title=item.title.replace("GPU-h", "hours")) if plain else item for item in shown]

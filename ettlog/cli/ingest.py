@@ -1,0 +1,150 @@
+"""`ettlog ingest`: read logs into the lake, and account for every file and line."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ettlog.cli import COMMANDS
+from ettlog.cli.options import lake, quiet_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ettlog.ingest import IngestReport, Progress
+
+TOO_MANY_REJECTED = 3
+BAD_LINES = ("bad_time", "bad_record", "long", "torn")
+"""Outcomes of lines that were meant to be read and could not be."""
+
+
+@click.command("ingest", short_help=COMMANDS["ingest"])
+@click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@lake
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Configuration file, in place of ettlog.toml beside the logs.",
+)
+@click.option("--workers", type=click.IntRange(0), default=0, help="Processes that read files; 0 is one per core.")
+@click.option(
+    "--steps",
+    type=click.Choice(["all", "none"]),
+    default="all",
+    show_default=True,
+    help="Keep every step line, or only the events of a run's life.",
+)
+@click.option(
+    "--zone", help="IANA zone of stamps that name none, such as Europe/Berlin; without it they are read as UTC."
+)
+@click.option("--as", "label", help="Name that stands for the folder of logs in the names of its files.")
+@click.option("--sacct-fields", help="Fields of sacct output that was written without a header, separated by commas.")
+@click.option("--sacct-delimiter", help="Delimiter of sacct output, where it is not |.")
+@click.option(
+    "--formats",
+    "formats",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Folder with format files of your own; repeatable.",
+)
+@click.option(
+    "--max-rejected",
+    help="Exit 3 when more lines than this were meant to be read and could not be; a number, or a share such as 1%.",
+)
+@click.option("--dry-run", is_flag=True, help="Show which files would be read, and read none.")
+@click.option(
+    "--no-progress", is_flag=True, help="Show no progress bar; it is off by itself when stderr is no terminal."
+)
+@quiet_options
+@click.pass_context
+def command(ctx: click.Context, /, logs: tuple[Path, ...], lake: Path, **options: Any) -> None:
+    """Read LOGS, files or folders, into the lake.
+
+    Formats are recognised, compressed files read as they are, and each file is joined to its job and start. Running it
+    again reads only what is new, grew or changed. The account of files, lines and inferences goes to stderr.
+    """
+    if options["dry_run"]:
+        _dry_run(logs, lake, options["label"])
+        return
+    limit = _limit(options["max_rejected"])
+    with _watching(options["no_progress"] or options["quiet"]) as progress:
+        report = _run(logs, lake, options, progress)
+    if not options["quiet"]:
+        from ettlog.cli.account import account
+
+        for line in account(report, lake, verbose=options["verbose"]):
+            click.echo(line, err=True)
+    rejected = sum(report.lines[name] for name in BAD_LINES)
+    if limit is not None and rejected > limit(report.n_lines):
+        click.echo(
+            f"ettlog: {rejected:,} lines could not be read, more than --max-rejected {options['max_rejected']}",
+            err=True,
+        )
+        ctx.exit(TOO_MANY_REJECTED)
+
+
+def _run(
+    logs: tuple[Path, ...], lake: Path, options: dict[str, Any], progress: Callable[[Progress], None]
+) -> IngestReport:
+    import ettlog
+    from ettlog.config import load
+    from ettlog.ingest import IngestOptions
+
+    fields = options["sacct_fields"]
+    chosen = IngestOptions(
+        workers=options["workers"],
+        steps=options["steps"],
+        label=options["label"],
+        zone=options["zone"],
+        sacct_fields=tuple(name.strip() for name in fields.split(",")) if fields else (),
+        sacct_delimiter=options["sacct_delimiter"],
+        format_dirs=options["formats"],
+        config=load(options["config"]) if options["config"] else None,
+    )
+    return ettlog.ingest(logs, lake, options=chosen, progress=progress)
+
+
+@contextmanager
+def _watching(hidden: bool) -> Iterator[Callable[[Progress], None]]:
+    """Show a progress bar on stderr when it is a terminal; give back the function that moves it."""
+    if hidden or not sys.stderr.isatty():
+        yield lambda _progress: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (
+        TextColumn("reading", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True, markup=False), transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda state: bar.update(task, completed=state.bytes, total=state.bytes_total)
+
+
+def _limit(text: str | None) -> Callable[[int], float] | None:
+    """Return the most lines that may be rejected, as a function of all lines."""
+    if text is None:
+        return None
+    number, percent = (text[:-1], True) if text.endswith("%") else (text, False)
+    try:
+        value = float(number)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is neither a number nor a share such as 1%.", param_hint="--max-rejected"
+        ) from None
+    return (lambda lines: lines * value / 100) if percent else (lambda _lines: value)
+
+
+def _dry_run(logs: tuple[Path, ...], lake: Path, label: str | None) -> None:
+    from ettlog.cli.account import would_read
+
+    for line in would_read(logs, lake, label):
+        click.echo(line)

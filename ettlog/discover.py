@@ -1,0 +1,176 @@
+"""Finding the logs: which files of the given folders are read, under which names, and why others are not."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from ettlog.errors import UsageError
+
+MAX_DEPTH = 32
+MAX_FILES = 1_000_000
+OWN_FILES = ("ettlog.toml", "optimizations.toml")
+
+
+class LogFile(NamedTuple):
+    """One file to read: its name in the lake (relative, beginning with the root's name) and where it is."""
+
+    name: str
+    path: Path
+    bytes: int
+
+
+class Skipped(NamedTuple):
+    """One thing that is not read, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass
+class Found:
+    """What a look through the roots gave: files in the order of their names, and what was left out."""
+
+    files: list[LogFile] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+def own_files(roots: Sequence[Path]) -> dict[str, Path]:
+    """Return the tool's own files (configuration, registry) that lie directly in a root; the first root wins."""
+    found: dict[str, Path] = {}
+    for root in roots:
+        for name in OWN_FILES:
+            if not (root / name).is_symlink() and (root / name).is_file():
+                found.setdefault(name, root / name)
+    return found
+
+
+def discover(roots: Sequence[Path], lake: Path, label: str | None = None, depth: int = MAX_DEPTH) -> Found:
+    """Look through folders and single files; symbolic links are not followed, special files never opened.
+
+    A root that is a file stands for that one file of its folder. Raise UsageError for a root that does not exist, for
+    two files that would get one name, and for more than `MAX_FILES` files.
+    """
+    found = Found()
+    skip = {_identity(lake)} - {None}
+    for root in roots:
+        _look(root, label, depth, skip, found)
+    found.files.sort(key=lambda item: item.name)
+    found.skipped.sort()
+    _refuse_clashes(found)
+    return found
+
+
+def _look(root: Path, label: str | None, depth: int, skip: set[tuple[int, int] | None], found: Found) -> None:
+    base = Path(os.path.abspath(root))  # noqa: PTH100  (resolve() would follow a link that is the root's own name)
+    try:
+        info = base.stat()
+    except OSError as error:
+        raise UsageError(
+            "cannot read the logs given",
+            where=str(root),
+            why=error.strerror or "it cannot be looked at",
+            todo="give a folder of logs, or log files, that exist and are readable",
+        ) from error
+    if stat.S_ISDIR(info.st_mode):
+        name = label or base.name or "root"
+        _walk(base, plain(name), depth, skip, found)
+    else:
+        _take(base, f"{plain(label or base.parent.name or 'root')}/{plain(base.name)}", found)
+
+
+def _walk(folder: Path, name: str, depth: int, skip: set[tuple[int, int] | None], found: Found) -> None:
+    stack = [(folder, name, depth)]
+    while stack:
+        where, prefix, left = stack.pop()
+        for entry in _entries(where, prefix, found):
+            path = Path(entry.path)
+            child = f"{prefix}/{plain(entry.name)}"
+            why = _why_not(entry, where == folder)
+            if why:
+                if why != "own":
+                    found.skipped.append(Skipped(child, why))
+            elif not entry.is_dir(follow_symlinks=False):
+                _take(path, child, found)
+            elif _identity(path) in skip:
+                found.skipped.append(Skipped(child, "the lake itself"))
+            elif left <= 1:
+                found.skipped.append(Skipped(child, "too many folders inside each other"))
+            else:
+                stack.append((path, child, left - 1))
+
+
+def _entries(folder: Path, name: str, found: Found) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as items:
+            yield from items
+    except OSError as error:
+        found.skipped.append(Skipped(name, f"folder cannot be read: {error.strerror}"))
+
+
+def _why_not(entry: os.DirEntry[str], top: bool) -> str:
+    """Return why an entry is not read, "own" for the tool's own files, or nothing."""
+    if entry.name.startswith("."):
+        return "hidden"
+    if entry.is_symlink():
+        return "symbolic link"
+    if top and entry.name in OWN_FILES and entry.is_file(follow_symlinks=False):
+        return "own"
+    return ""
+
+
+def _take(path: Path, name: str, found: Found) -> None:
+    """Take a regular file; a pipe, socket or device would hang or never end, so it is only named."""
+    try:
+        info = path.stat()
+    except OSError as error:
+        found.skipped.append(Skipped(name, f"cannot be looked at: {error.strerror}"))
+        return
+    if not stat.S_ISREG(info.st_mode):
+        found.skipped.append(Skipped(name, f"not a regular file: {_kind(info.st_mode)}"))
+        return
+    if len(found.files) >= MAX_FILES:
+        raise UsageError(
+            "too many files",
+            where=name,
+            why=f"more than {MAX_FILES:,} files were found",
+            todo="ingest the folders one by one",
+        )
+    found.files.append(LogFile(name, path, info.st_size))
+
+
+def _kind(mode: int) -> str:
+    kinds = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
+    return next((name for test, name in kinds if test(mode)), "special")
+
+
+def _refuse_clashes(found: Found) -> None:
+    for one, two in zip(found.files, found.files[1:], strict=False):
+        if one.name == two.name and one.path != two.path:
+            raise UsageError(
+                "two files would get one name in the lake",
+                where=one.name,
+                why=f"{one.path} and {two.path} are both called so: a name begins with its root's own name",
+                todo="ingest the two folders one by one, each with another --as LABEL",
+            )
+    found.files[:] = [
+        a for a, b in zip(found.files, [*found.files[1:], None], strict=False) if b is None or a.name != b.name
+    ]
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a folder apart however it is spelled."""
+    try:
+        info = path.stat()
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino
+
+
+def plain(name: str) -> str:
+    """Return a file name as valid text: bytes that are not UTF-8 become `\\xNN`."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

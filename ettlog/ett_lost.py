@@ -1,0 +1,83 @@
+"""The other convention of waste: a step counts where it was executed last, and what was lost is the waste."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from ettlog.lifecycle import LOOP_PARTS, PART_BY_NAME, STAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+STEP, REPLAY, *_ = LOOP_PARTS
+STEADY = STAGES[3].stage
+
+
+class Run(NamedTuple):
+    """A stretch of executed steps of one start."""
+
+    k: int
+    begin_us: int
+    end_us: int
+    first_step: int
+    last_step: int
+
+
+def move(segment: pl.DataFrame, step_run: pl.DataFrame) -> pl.DataFrame:
+    """Return `segment` with waste moved from replays to the steps that were replayed.
+
+    A step that was executed more than once counts where it was executed last. The time of a step inside a run of steps
+    is interpolated between the run's ends. Columns, tiling and wall time per job stay as they are; segments that were
+    cut are marked inferred.
+    """
+    stepped = pl.col("part").is_in([STEP, REPLAY])
+    lost = {job: list(_lost(runs)) for job, runs in _runs(step_run).items()}
+    pieces = [
+        {**row, **piece}
+        for row in segment.filter(stepped).iter_rows(named=True)
+        for piece in _cut(row["begin_us"], row["end_us"], lost.get(row["job"], []))
+    ]
+    moved = pl.DataFrame(pieces, schema=segment.schema, infer_schema_length=None)
+    return pl.concat([segment.filter(~stepped), moved]).sort("job", "begin_us")
+
+
+def _runs(step_run: pl.DataFrame) -> dict[str, list[Run]]:
+    known = step_run.filter(pl.col("nature").is_in([STEP, REPLAY])).drop_nulls(["first_step", "last_step"])
+    ordered = known.sort("job", "k", "begin_us").select("job", *Run._fields)
+    found: dict[str, list[Run]] = {}
+    for job, *run in ordered.iter_rows():
+        found.setdefault(job, []).append(Run(*run))
+    return found
+
+
+def _lost(runs: Sequence[Run]) -> Iterator[tuple[int, int]]:
+    """Yield the instants between which each run executed steps that a later start executed again."""
+    for run in runs:
+        later = [other for other in runs if other.k > run.k]
+        if not later:
+            continue
+        first = max(run.first_step, min(other.first_step for other in later))
+        last = min(run.last_step, max(other.last_step for other in later))
+        if first <= last:
+            yield _at(run, first), _at(run, last + 1)
+
+
+def _at(run: Run, step: int) -> int:
+    steps = run.last_step - run.first_step + 1
+    return run.begin_us + (run.end_us - run.begin_us) * (step - run.first_step) // steps
+
+
+def _cut(begin: int, end: int, lost: list[tuple[int, int]]) -> Iterator[dict[str, object]]:
+    """Yield the pieces of one segment of steps, each either lost or training."""
+    edges = sorted({begin, end, *(edge for span in lost for edge in span if begin < edge < end)})
+    for low, high in pairwise(edges):
+        wasted = any(since <= low and high <= until for since, until in lost)
+        part = REPLAY if wasted else STEP
+        piece: dict[str, object] = {"part": part, "component": PART_BY_NAME[part].component, "stage": STEADY}
+        piece |= {"begin_us": low, "end_us": high}
+        if len(edges) > 2:
+            piece["inferred"] = True
+        yield piece

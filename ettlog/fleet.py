@@ -1,0 +1,259 @@
+"""From the lake's facts to relations: each `sql/NAME.sql` is one, computed by DuckDB when it is first asked for."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ettlog import facts
+from ettlog.errors import UsageError
+from ettlog.facts import SHAPES
+from ettlog.relations import Relation, checks, relations
+from ettlog.schema import TABLES
+from ettlog.sink import ident
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
+    import pyarrow as pa
+
+    from ettlog.config import Config
+    from ettlog.lake import Lake
+
+MEMORY = "1GB"
+"""What DuckDB may hold in memory; it spills to a temporary folder beyond."""
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_ORDER = ("job", "begin_us", "at_us", "at", "k", "start", "step", "path", "line")
+"""Columns that rows are ordered by before all others."""
+
+
+def open(path: Path | str, config: Config | None = None) -> Fleet:  # noqa: A001 - the name of the public call
+    """Open a lake for questions; `config` is by default the one in force. Raise LakeError when there is none."""
+    from ettlog import config as settings
+    from ettlog.lake import Lake
+
+    lake = Lake.open(path)
+    config = config or settings.load(lake_copy=lake.config_path)
+    connection = _connect(lake.path)
+    for name in TABLES:
+        _view(connection, name, [file for _, file in lake.files(name)])
+    _fill(connection, "source_fact", facts.source_rows(lake, config))
+    _fill(connection, "line_fact", facts.line_rows(lake))
+    named = connection.execute("SELECT DISTINCT name FROM alloc WHERE name IS NOT NULL ORDER BY name").fetchall()
+    _fill(connection, "name_fact", facts.name_rows((name for (name,) in named), config))
+    return Fleet(connection, config, lake)
+
+
+@dataclass
+class Fleet:
+    """Facts and the relations over them; relations are computed when first asked for and kept."""
+
+    connection: duckdb.DuckDBPyConnection
+    config: Config | None = None
+    lake: Lake | None = None
+    _done: set[str] = field(default_factory=set, repr=False)
+
+    def __post_init__(self) -> None:
+        """Make the vocabulary visible beside the facts."""
+        words = facts.vocabulary(self.config)
+        for name, rows in words.items():
+            kinds = {key: "VARCHAR" if isinstance(value, str) else "BIGINT" for key, value in rows[0].items()}
+            _fill(self.connection, name, rows, kinds)
+        self._done |= {*SHAPES, *words}
+
+    @classmethod
+    def from_tables(
+        cls,
+        source: pa.Table | None = None,
+        event: pa.Table | None = None,
+        step: pa.Table | None = None,
+        alloc: pa.Table | None = None,
+        line: pa.Table | None = None,
+    ) -> Fleet:
+        """Return a fleet over tables in memory: columns as in `schema.py` and `key`; absent columns are null."""
+        connection = _connect(None)
+        given = {"event": event, "step": step, "alloc": alloc, "source_fact": source, "line_fact": line}
+        for name, table in given.items():
+            _copy(connection, name, SHAPES[name].columns, table)
+        named = "SELECT DISTINCT name, name AS job_name, CAST(NULL AS VARCHAR) AS model FROM alloc"
+        connection.execute("CREATE TEMP TABLE name_fact AS " + named)
+        return cls(connection)
+
+    def relations(self) -> list[str]:
+        """Return the names of the public relations."""
+        return [name for name in relations() if not name.startswith("_")]
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a relation or a fact table as a frame, in a stable order. Raise UsageError for an unknown name."""
+        columns = self.shape(name)
+        first = [column for column in _ORDER if column in columns]
+        keys = [ident(column) for column in [*first, *(c for c in columns if c not in first)]]
+        frame: pl.DataFrame = self.connection.table(name).order(", ".join(keys)).pl()
+        return frame
+
+    def shape(self, name: str) -> dict[str, str]:
+        """Return column and SQL type of a relation or a fact table. Raise UsageError for an unknown name."""
+        if name not in relations() and name not in self._done:
+            raise UsageError(
+                f"there is no relation `{name}`",
+                where=name,
+                why=f"the relations are {', '.join(self.relations())}",
+                todo="see `ettlog schema` for their columns",
+            )
+        self._compute(name)
+        shape = self.connection.table(name)
+        return dict(zip(shape.columns, map(str, shape.types), strict=True))
+
+    def sql(self, query: str, **params: Any) -> pl.DataFrame:
+        """Return the answer to one SELECT (or EXPLAIN) over the relations; `$name` in it stands for a parameter.
+
+        Nothing outside the lake can be reached and nothing can be changed. Raise UsageError for anything else.
+        """
+        import duckdb
+
+        try:
+            self._admit(query)
+            for name in _named(query):
+                self._compute(name)
+            frame: pl.DataFrame = self.connection.sql(query, params=params or None).pl()
+        except (duckdb.Error, ValueError) as error:
+            raise UsageError(
+                "the query cannot be answered",
+                where=query.strip()[:200] or "(empty query)",
+                why=str(error).strip().splitlines()[0],
+                todo="see `ettlog schema` for relations and columns",
+            ) from error
+        return frame
+
+    def check(self) -> pl.DataFrame:
+        """Return one row per finding of every check: check, level, subject, detail, sentence; none when all pass."""
+        import polars as pl
+
+        found = [self._run_check(check) for check in checks().values()]
+        return pl.concat(found).sort("level", "check", "subject", "detail")
+
+    def schema(self, name: str | None = None) -> pl.DataFrame:
+        """Return relation, column, type, sentence of all relations, or of one. Raise UsageError for an unknown one."""
+        return schema(name)
+
+    def _run_check(self, check: Relation) -> pl.DataFrame:
+        import polars as pl
+
+        for need in check.needs:
+            self._compute(need)
+        frame: pl.DataFrame = self.connection.sql(check.query).pl()
+        told = {"check": check.name, "level": check.level, "sentence": check.sentence}
+        said = {key: pl.lit(text).alias(key) for key, text in told.items()}
+        subject, detail = pl.col("subject").cast(pl.String), pl.col("detail").cast(pl.String)
+        return frame.select(said["check"], said["level"], subject, detail, said["sentence"])
+
+    def _compute(self, name: str) -> None:
+        if name in self._done:
+            return
+        relation = relations()[name]
+        for need in relation.needs:
+            self._compute(need)
+        self.connection.execute(f"CREATE TEMP TABLE {ident(name)} AS " + relation.query)
+        self._done.add(name)
+
+    def _admit(self, query: str) -> None:
+        """Refuse what is not exactly one SELECT, or the plain EXPLAIN of one."""
+        import duckdb
+
+        bare = re.sub(r"\A\s*explain\s+(?!analyze\b)", "", query, flags=re.IGNORECASE)
+        parsed = self.connection.extract_statements(bare)
+        if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
+            raise UsageError(
+                "only one SELECT is answered",
+                where=query.strip()[:200] or "(empty query)",
+                why="a question may read the relations and change nothing",
+                todo="write one SELECT, or EXPLAIN in front of it",
+            )
+
+
+def schema(name: str | None = None) -> pl.DataFrame:
+    """Return relation, column, type and sentence of all public relations, or of one, from the comments of the SQL.
+
+    Raise UsageError for an unknown name.
+    """
+    import polars as pl
+
+    empty = Fleet.from_tables()
+    rows = [
+        (each, column, kind, _sentences(each).get(column, ""))
+        for each in ([name] if name else empty.relations())
+        for column, kind in empty.shape(each).items()
+    ]
+    return pl.DataFrame(rows, schema=["relation", "column", "type", "sentence"], orient="row")
+
+
+def _sentences(name: str) -> Mapping[str, str]:
+    if name in SHAPES:
+        return SHAPES[name].sentences
+    return relations()[name].columns if name in relations() else {}
+
+
+def _named(query: str) -> list[str]:
+    """Return the relations whose names occur in a query: a few too many do no harm."""
+    words = {word.lower() for word in _WORD.findall(query)}
+    return [name for name in relations() if name in words]
+
+
+def _connect(folder: Path | None) -> duckdb.DuckDBPyConnection:
+    """Return a connection that can read below `folder` only, installs nothing and cannot be reconfigured."""
+    import duckdb
+
+    connection = duckdb.connect(
+        config={
+            "memory_limit": MEMORY,
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "temp_directory": str(Path(tempfile.gettempdir()) / "ettlog-spill"),
+        }
+    )
+    settings = ["python_enable_replacements = false", "preserve_insertion_order = false", "TimeZone = 'UTC'"]
+    if folder is not None:
+        settings.append(f"allowed_directories = [{_quoted(f'{folder.resolve()}/')}]")
+    for setting in [*settings, "enable_external_access = false", "lock_configuration = true"]:
+        connection.execute(f"SET {setting}")
+    return connection
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _fill(
+    con: duckdb.DuckDBPyConnection, name: str, rows: list[dict[str, Any]], columns: Mapping[str, str] | None = None
+) -> None:
+    import pyarrow as pa
+
+    _copy(con, name, columns or SHAPES[name].columns, pa.Table.from_pylist(rows) if rows else None)
+
+
+def _copy(con: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, str], table: pa.Table | None) -> None:
+    """Copy a table in memory into the database, with exactly the named columns and types; absent ones are null."""
+    shape = ", ".join(f"{ident(column)} {kind}" for column, kind in columns.items())
+    con.execute(f"CREATE TEMP TABLE {ident(name)} " + f"({shape})")
+    if table is None or not table.num_rows:
+        return
+    present = set(table.column_names)
+    values = [f"{ident(column) if column in present else 'NULL'}::{kind}" for column, kind in columns.items()]
+    con.from_arrow(table).project(", ".join(values)).insert_into(name)
+
+
+def _view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path]) -> None:
+    """Make the view over the data files of a fact table; a file's name is its key."""
+    paths = [str(path.resolve()) for path in files]
+    columns = SHAPES[name].columns
+    if not paths:
+        _copy(con, name, columns, None)
+        return
+    casts = [f"{ident(column)}::{kind} AS {ident(column)}" for column, kind in columns.items() if column != "key"]
+    read = con.read_parquet(paths, filename=True, hive_partitioning=False)
+    read.project(", ".join(["parse_filename(filename, true) AS key", *casts])).create_view(name)

@@ -1,0 +1,298 @@
+"""The lake: a folder of Parquet facts and the manifest that says which of them are true."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ettlog import durable, manifest
+from ettlog.errors import LakeError
+from ettlog.manifest import DataFile, SourceEntry, State
+from ettlog.schema import LAKE_VERSION, PARSER_VERSION, TABLES, arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CONFIG_NAME = "ettlog.toml"
+REGISTRY_NAME = "optimizations.toml"
+LOCK_NAME = "lock"
+SUFFIX = ".parquet"
+BIG_ROWS = 4096
+"""Tables of at least this many rows are compressed; below it the headers would weigh more than the gain."""
+ROW_GROUP = 1 << 20
+
+_OWN = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}\Z|{re.escape(durable.TEMP_MARK)}")
+_TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, *TABLES}
+
+
+def parquet(table: str, rows: pa.Table) -> bytes:
+    """Return the Parquet file of a fact table as bytes that depend on the rows alone: no clock, no path, no host."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = arrow_schema(table).with_metadata(
+        {"ettlog.table": table, "ettlog.lake_version": str(LAKE_VERSION), "ettlog.parser_version": str(PARSER_VERSION)}
+    )
+    rows = rows.select(schema.names).cast(schema).combine_chunks().unify_dictionaries()
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, row_group_size=ROW_GROUP, write_page_checksum=True, **_layout(schema, rows.num_rows))
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _layout(schema: pa.Schema, rows: int) -> dict[str, object]:
+    """Choose encodings: words by dictionary, integers by difference, other strings by shared beginnings."""
+    import pyarrow as pa
+
+    words = [item.name for item in schema if pa.types.is_dictionary(item.type)]
+    if rows < BIG_ROWS:
+        return {"compression": "none", "write_statistics": False, "use_dictionary": words}
+    rest = {item.name: item.type for item in schema if item.name not in words}
+    encoding = {
+        name: "DELTA_BINARY_PACKED" if pa.types.is_integer(kind) else "DELTA_BYTE_ARRAY" for name, kind in rest.items()
+    }
+    return {"compression": "zstd", "compression_level": 1, "use_dictionary": words, "column_encoding": encoding}
+
+
+def describe(data: bytes, rows: int) -> DataFile:
+    """Return what the manifest keeps of a data file."""
+    return DataFile(hashlib.sha256(data).hexdigest(), len(data), rows)
+
+
+def data_path(lake: Path, table: str, key: str) -> Path:
+    """Return where the facts of a source lie; `table` and `key` were checked when the manifest was read."""
+    return lake / table / f"{key}{SUFFIX}"
+
+
+@dataclass
+class Lake:
+    """A lake opened for reading: a snapshot of its manifest.
+
+    `files(table)` and `sources()` are the same set of sources; a source without rows of a table has no file there.
+    """
+
+    path: Path
+    state: State
+    damage: list[str] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, path: Path | str, verify: bool = False, strict: bool = True) -> Lake:
+        """Open a lake and compare every data file's size (with `verify` its SHA-256 too) with the manifest.
+
+        Raise LakeError when there is no lake, when it is of a newer version, or (`strict`) when a data file is not
+        what the manifest says; without `strict` such files are only named in `problems()`.
+        """
+        lake = cls(Path(path), State())
+        for _ in range(3):
+            lake.state = _read_state(lake.path)
+            lake.damage = list(_damage(lake.path, lake.state, verify))
+            # An ingest may have replaced facts between the two looks: then its newer manifest is right.
+            if not lake.damage or _size(lake.path / manifest.NAME) == lake.state.size:
+                break
+        if lake.damage and strict:
+            raise _damaged(lake.path, lake.damage)
+        return lake
+
+    def sources(self) -> list[SourceEntry]:
+        """Return the current sources, in the order of their paths."""
+        return self.state.sources()
+
+    def duplicates(self) -> list[SourceEntry]:
+        """Return the current paths whose bytes are those of another source (`of`), in the order of their paths."""
+        return self.state.duplicates()
+
+    def files(self, table: str) -> list[tuple[str, Path]]:
+        """Return (key, path) of the data files of a table, in the order of the sources' paths."""
+        return [(e.key, data_path(self.path, table, e.key)) for e in self.sources() if table in e.files]
+
+    @property
+    def config_path(self) -> Path | None:
+        """Return the configuration that was in the ingested folder, or None."""
+        return _present(self.path / CONFIG_NAME)
+
+    @property
+    def registry_path(self) -> Path | None:
+        """Return the registry of optimizations that was in the ingested folder, or None."""
+        return _present(self.path / REGISTRY_NAME)
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the lake, a sentence each: damage, leftovers of an interrupted ingest."""
+        left = [
+            f"{item.relative_to(self.path)}: listed nowhere; the next ingest removes it" for item in self.leftovers()
+        ]
+        return [*self.state.problems, *self.damage, *left]
+
+    def leftovers(self) -> list[Path]:
+        """Return the files that no manifest line stands for: they are never read."""
+        return list(_leftovers(self.path, self.state))
+
+
+def _read_state(path: Path) -> State:
+    if not path.is_dir():
+        raise LakeError(
+            "there is no lake here",
+            where=str(path),
+            why="the folder does not exist",
+            todo="make one with `ettlog ingest LOGS`, or name another with --lake",
+        )
+    if not (path / manifest.NAME).is_file():
+        raise LakeError(
+            "this folder is not a lake",
+            where=str(path),
+            why=f"it holds no {manifest.NAME}",
+            todo="make a lake with `ettlog ingest LOGS`, or name another folder with --lake",
+        )
+    try:
+        return manifest.read(path / manifest.NAME)
+    except OSError as error:
+        raise durable.failed("cannot read the manifest", path / manifest.NAME, error) from error
+
+
+def _damaged(path: Path, damage: list[str]) -> LakeError:
+    return LakeError(
+        f"{len(damage)} data file(s) of this lake are not what its manifest says",
+        where=f"{path}: {damage[0]}",
+        why="the disk or another program changed them after they were written",
+        todo="run `ettlog ingest` on the same logs again: it writes these files anew",
+    )
+
+
+def _present(path: Path) -> Path | None:
+    return path if path.is_file() else None
+
+
+def _size(path: Path) -> int:
+    with contextlib.suppress(OSError):
+        return path.lstat().st_size
+    return -1
+
+
+def _damage(lake: Path, state: State, verify: bool) -> Iterator[str]:
+    for table, key, file in state.listed():
+        path = data_path(lake, table, key)
+        name = f"{table}/{key}{SUFFIX}"
+        size = _size(path)
+        if size < 0:
+            yield f"{name}: missing"
+        elif path.is_symlink() or size != file.bytes:
+            yield f"{name}: {size} bytes where the manifest says {file.bytes}"
+        elif verify and _sha256(path) != file.sha256:
+            yield f"{name}: its SHA-256 is not the manifest's"
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def _leftovers(lake: Path, state: State) -> Iterator[Path]:
+    """Find what only an interrupted ingest can have left: other files in the folder are nobody's to remove."""
+    listed = {(table, f"{key}{SUFFIX}") for table, key, _ in state.listed()}
+    yield from sorted(lake.glob(f"{durable.TEMP_MARK}*"))
+    for table in TABLES:
+        folder = lake / table
+        if folder.is_dir() and not folder.is_symlink():
+            own = (item for item in folder.iterdir() if _OWN.match(item.name))
+            yield from sorted(item for item in own if (table, item.name) not in listed)
+
+
+@dataclass
+class Writer:
+    """The one process that may change a lake; made by `writer()`."""
+
+    path: Path
+    state: State
+    _pending: list[SourceEntry] = field(default_factory=list)
+
+    def broken(self, entry: SourceEntry) -> bool:
+        """Tell whether a data file of this entry is missing or has another size than the manifest says."""
+        return any(_size(data_path(self.path, t, entry.key)) != file.bytes for t, file in entry.files.items())
+
+    def publish(self, key: str, tables: Mapping[str, bytes]) -> None:
+        """Write the data files of a source under their final names; they count once their entry is flushed."""
+        for table, data in tables.items():
+            durable.publish(self.path / table, f"{key}{SUFFIX}", data)
+
+    def list(self, entry: SourceEntry) -> None:
+        """Take an entry, whose data files are published, into the state; `flush` makes it durable."""
+        self._pending.append(entry)
+        self.state.apply(entry)
+
+    def flush(self) -> None:
+        """Write the entries taken since the last flush, in order, after the names of their data files are durable."""
+        if not self._pending:
+            return
+        for table in sorted({table for entry in self._pending for table in entry.files}):
+            durable.sync_folder(self.path / table)
+        durable.append(self.path / manifest.NAME, b"".join(map(manifest.encode, self._pending)))
+        self._pending.clear()
+
+    def keep_copy(self, name: str, data: bytes) -> bool:
+        """Keep a copy of the configuration or the registry in the lake; return False when it is there already."""
+        return durable.replace_file(self.path, name, data)
+
+    def sweep(self) -> int:
+        """Remove temporary files and facts that no manifest line stands for; return how many."""
+        left = list(_leftovers(self.path, self.state))
+        try:
+            for item in left:
+                item.unlink(missing_ok=True)
+            for folder in sorted({item.parent for item in left}):
+                durable.sync_folder(folder)
+        except OSError as error:
+            raise durable.failed("cannot remove a leftover of an earlier ingest", left[0], error) from error
+        return len(left)
+
+
+@contextlib.contextmanager
+def writer(path: Path, patience_s: float = 60.0) -> Iterator[Writer]:
+    """Open a lake for writing, making it if need be: lock it, heal the end of its manifest, remove leftovers.
+
+    Raise LakeError when it cannot be written, is of a newer version, or stays locked for `patience_s` seconds.
+    """
+    durable.make_folder(path)
+    _refuse_foreign(path)
+    with durable.locked(path / LOCK_NAME, patience_s):
+        for table in TABLES:
+            durable.make_folder(path / table)
+        state = _heal(path / manifest.NAME)
+        found = Writer(path, state)
+        found.sweep()
+        yield found
+        found.sweep()
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Refuse a folder of somebody else's files: a lake is made in a new or an empty folder."""
+    if (path / manifest.NAME).exists():
+        return
+    foreign = sorted(i.name for i in path.iterdir() if i.name not in _TOP and not i.name.startswith(durable.TEMP_MARK))
+    if foreign:
+        raise LakeError(
+            "this folder is not a lake and not empty",
+            where=str(path),
+            why=f"it holds {foreign[0]!r} and no {manifest.NAME}",
+            todo="name a new folder with --lake",
+        )
+
+
+def _heal(path: Path) -> State:
+    """Read the manifest for writing: end its last whole line, cut off a torn one (it was never acknowledged)."""
+    try:
+        state = manifest.read(path)
+    except OSError as error:
+        raise durable.failed("cannot read the manifest", path, error) from error
+    if state.unended:
+        durable.append(path, b"\n")
+    elif state.size > state.whole_bytes:
+        durable.truncate(path, state.whole_bytes)
+    if not path.exists():
+        durable.append(path, b"")
+    return state

@@ -1,0 +1,236 @@
+"""The manifest of a lake: append-only lines, each a commit with a checksum, and the state they add up to."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from ettlog.errors import LakeError
+from ettlog.schema import LAKE_VERSION, TABLES
+
+NAME = "manifest.jsonl"
+ADD, DUPLICATE, REMOVE = "add", "duplicate", "remove"
+NEW, GROWN, REPLACED, REPARSED = "new", "grown", "replaced", "reparsed"
+RELATIONS = (GROWN, REPLACED, REPARSED)
+
+_HEX = re.compile(r"[0-9a-f]+\Z")
+_CRC = b',"crc":"'
+
+
+class DataFile(NamedTuple):
+    """What a manifest line says about one Parquet file."""
+
+    sha256: str
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class SourceEntry:
+    """One manifest line: what was read from one source, and where its facts lie.
+
+    `files` maps a table (`event`, `step`, `alloc`) to its data file; instants are microseconds since 1970 UTC.
+    `op` is `add`, `duplicate` (`of` names the path whose facts stand for this one too) or `remove`.
+    """
+
+    op: str
+    path: str
+    key: str = ""
+    digest: str = ""
+    bytes: int = 0
+    lines: Mapping[str, int] = field(default_factory=dict)
+    n_lines: int = 0
+    files: Mapping[str, DataFile] = field(default_factory=dict)
+    formats: Mapping[str, int] = field(default_factory=dict)
+    state: str = ""
+    inferences: tuple[str, ...] = ()
+    unmatched: Mapping[str, int] = field(default_factory=dict)
+    hints: Mapping[str, str] = field(default_factory=dict)
+    first_us: int | None = None
+    last_us: int | None = None
+    clock: str = "none"
+    parser: int = 0
+    supersedes: str | None = None
+    relation: str | None = None
+    of: str | None = None
+
+
+_FIELDS = (
+    "op", "path", "key", "digest", "bytes", "lines", "n_lines", "files", "formats", "state", "inferences", "unmatched",
+    "hints", "first_us", "last_us", "clock", "parser", "supersedes", "relation", "of",
+)  # fmt: skip
+_NULLABLE = ("first_us", "last_us", "supersedes", "relation", "of")
+
+
+def encode(entry: SourceEntry) -> bytes:
+    """Return the line of an entry, newline included: fixed field order, sorted maps, ASCII, CRC-32 of all before it."""
+    record: dict[str, Any] = {"v": LAKE_VERSION}
+    for name in _FIELDS:
+        value = getattr(entry, name)
+        if value is None or (value == "" and name != "path"):
+            continue
+        record[name] = _plain(name, value)
+    body = json.dumps(record, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode("ascii")[:-1]
+    return body + _CRC + b"%08x" % zlib.crc32(body) + b'"}\n'
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name == "files":
+        return {table: value[table]._asdict() for table in sorted(value)}
+    if name == "unmatched":  # most frequent first: the order is part of the answer
+        return dict(sorted(value.items(), key=lambda item: (-item[1], item[0])))
+    if isinstance(value, Mapping):
+        return {key: value[key] for key in sorted(value)}
+    return list(value) if isinstance(value, tuple) else value
+
+
+class DamagedError(Exception):
+    """A manifest line that cannot be used; the text says why. Never leaves this package's readers."""
+
+
+def decode(line: bytes) -> SourceEntry:
+    """Return the entry of one line; raise DamagedError for a bad one and LakeError for one of a newer ettlog."""
+    body, mark, tail = line.rstrip(b"\r\n").rpartition(_CRC)
+    if not mark:
+        raise DamagedError("it has no checksum")
+    if tail != b"%08x" % zlib.crc32(body) + b'"}':
+        raise DamagedError("its checksum does not fit")
+    try:
+        record = json.loads(body + b"}")
+    except (ValueError, RecursionError) as error:
+        raise DamagedError("it is not JSON") from error
+    if not isinstance(record, dict):
+        raise DamagedError("it is not an object")
+    if isinstance(record.get("v"), int) and record["v"] > LAKE_VERSION:
+        raise _too_new(record["v"])
+    return _entry(record)
+
+
+def _too_new(version: int) -> LakeError:
+    return LakeError(
+        "this lake was written by a newer ettlog",
+        where=NAME,
+        why=f"its layout has version {version}, this ettlog knows versions up to {LAKE_VERSION}",
+        todo="update ettlog, or ingest the logs into another lake with --lake",
+    )
+
+
+def _entry(record: dict[str, Any]) -> SourceEntry:
+    values = {name: record[name] for name in _FIELDS if name in record}
+    try:
+        values["files"] = {table: _data_file(table, item) for table, item in values.get("files", {}).items()}
+        values["inferences"] = tuple(str(text) for text in values.get("inferences", ()))
+        entry = SourceEntry(**values)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise DamagedError("its fields are not those of a manifest line") from error
+    _check(entry)
+    return entry
+
+
+def _data_file(table: str, item: Any) -> DataFile:
+    if table not in TABLES:
+        raise DamagedError(f"it names the unknown table {table[:40]!r}")
+    file = DataFile(item["sha256"], item["bytes"], item["rows"])
+    if not (isinstance(file.sha256, str) and len(file.sha256) == 64 and _HEX.match(file.sha256)):
+        raise DamagedError("it holds a checksum that is none")
+    if not all(isinstance(number, int) and number >= 0 for number in file[1:]):
+        raise DamagedError("it holds a size that is none")
+    return file
+
+
+def _check(entry: SourceEntry) -> None:
+    """Refuse what could lead out of the lake: a key names files, a path is shown and joined with the log folder."""
+    if entry.op not in (ADD, DUPLICATE, REMOVE):
+        raise DamagedError("it holds an unknown operation")
+    if not safe_path(entry.path):
+        raise DamagedError("its path is absolute or leads out of its folder")
+    if entry.op != REMOVE and not (isinstance(entry.key, str) and len(entry.key) == 32 and _HEX.match(entry.key)):
+        raise DamagedError("its key is not 32 hexadecimal digits")
+    numbers = (entry.bytes, entry.n_lines, *entry.lines.values(), *entry.formats.values())
+    if not all(isinstance(number, int) and number >= 0 for number in numbers):
+        raise DamagedError("it holds a count that is none")
+
+
+def safe_path(path: object) -> bool:
+    """Tell whether a source path is relative, plain and stays inside its folder."""
+    if not isinstance(path, str) or not path or "\0" in path or path.startswith("/"):
+        return False
+    return ".." not in PurePosixPath(path).parts
+
+
+@dataclass
+class State:
+    """What a manifest adds up to: the current entry of every path, and what was wrong with its lines."""
+
+    current: dict[str, SourceEntry] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+    """Key of current facts -> the path they are listed under."""
+    problems: list[str] = field(default_factory=list)
+    whole_bytes: int = 0
+    """Length of the manifest up to the end of its last whole line."""
+    size: int = 0
+    """Length of the manifest in bytes."""
+    unended: bool = False
+    """The last line is whole but for its newline."""
+
+    def apply(self, entry: SourceEntry) -> None:
+        """Take one entry into the state; a later entry of a path stands for the earlier ones."""
+        old = self.current.pop(entry.path, None)
+        if old is not None and self.owners.get(old.key) == entry.path:
+            del self.owners[old.key]
+        if entry.op == REMOVE:
+            return
+        self.current[entry.path] = entry
+        if entry.op == ADD:
+            self.owners[entry.key] = entry.path
+
+    def sources(self) -> list[SourceEntry]:
+        """Return the entries whose facts are current, in the order of their paths."""
+        return [self.current[path] for path in sorted(self.owners.values())]
+
+    def duplicates(self) -> list[SourceEntry]:
+        """Return the entries that other facts stand for, by path; `of` names where those facts are listed now."""
+        found = (entry for entry in self.current.values() if entry.op == DUPLICATE)
+        return sorted((replace(e, of=self.owners.get(e.key, e.of)) for e in found), key=lambda entry: entry.path)
+
+    def listed(self) -> Iterable[tuple[str, str, DataFile]]:
+        """Yield (table, key, data file) of all facts that are current."""
+        for key, path in self.owners.items():
+            for table, file in self.current[path].files.items():
+                yield table, key, file
+
+
+def read(path: Path) -> State:
+    """Read a manifest into its state; bad lines are left out and named in `problems`, a torn last line too."""
+    state = State()
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return state
+    lines = data.split(b"\n")
+    tail = lines.pop()
+    state.size = len(data)
+    state.whole_bytes = len(data) - len(tail)
+    for number, line in enumerate(lines, 1):
+        _take(state, number, line)
+    if tail:
+        before = len(state.problems)
+        _take(state, len(lines) + 1, tail)
+        state.unended = len(state.problems) == before
+        if not state.unended:
+            state.problems[-1] = f"{NAME}:{len(lines) + 1}: the last line is torn; the next ingest heals it"
+    return state
+
+
+def _take(state: State, number: int, line: bytes) -> None:
+    if not line.strip():
+        return
+    try:
+        state.apply(decode(line))
+    except DamagedError as error:
+        state.problems.append(f"{NAME}:{number}: this line is left out: {error}")

@@ -1,0 +1,53 @@
+"""Self-describing input: readers that know a file by its head and read it without formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from ettlog.parse import (
+    blocks,
+    dlrover_events,
+    goodput_entries,
+    maxtext_metrics,
+    nvrx_cycles,
+    one_logger,
+    resiliency_log,
+    sacct,
+    titan_jsonl,
+    torch_trace,
+)
+from ettlog.parse.parsed import Parsed, ScanOptions
+
+HEAD = 1 << 16
+"""Bytes of text a reader is shown to know its input by."""
+
+
+class Reader(NamedTuple):
+    """One reader: `sniff(head, options)` tells whether it knows the input, `read(path, options)` reads it."""
+
+    name: str
+    sniff: Callable[[bytes, ScanOptions], bool]
+    read: Callable[[Path, ScanOptions], Parsed]
+
+
+READERS: tuple[Reader, ...] = (
+    Reader(torch_trace.NAME, torch_trace.sniff, torch_trace.read),
+    Reader(titan_jsonl.NAME, titan_jsonl.sniff, titan_jsonl.read),
+    Reader(dlrover_events.NAME, dlrover_events.sniff, dlrover_events.read),
+    Reader(one_logger.NAME, one_logger.sniff, one_logger.read),
+    Reader(goodput_entries.NAME, goodput_entries.sniff, goodput_entries.read),
+    Reader(resiliency_log.NAME, resiliency_log.sniff, resiliency_log.read),
+    Reader(maxtext_metrics.NAME, maxtext_metrics.sniff, maxtext_metrics.read),
+    Reader(nvrx_cycles.NAME, nvrx_cycles.sniff, nvrx_cycles.read),
+    Reader(sacct.NAME, sacct.sniff, sacct.read),
+)
+"""All readers; the first that knows a source reads it, so what could be mistaken for another kind stands last."""
+
+
+def reader_for(path: Path, options: ScanOptions) -> Reader | None:
+    """Return the first reader that knows a source by its head, or None; raise SourceRefusedError like the scanner."""
+    with blocks.open_source(path) as source:
+        head = source.read_all(HEAD)
+    return next((reader for reader in READERS if reader.sniff(head, options)), None)

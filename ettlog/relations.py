@@ -1,0 +1,45 @@
+"""The relations as they are written: one `.sql` file each, with its sentences and what it needs."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+SQL_FOLDER = Path(__file__).parent / "sql"
+
+_HEAD = re.compile(r"-- (\w+): (.*)")
+
+
+class Relation(NamedTuple):
+    """One `.sql` file: a relation, or a check that passes when it returns no row."""
+
+    name: str
+    sentence: str
+    needs: tuple[str, ...]
+    level: str
+    """Of a check: `error` (the tool is wrong) or `warning` (the evidence is thin). Empty for a relation."""
+    columns: dict[str, str]
+    query: str
+
+
+def read_relation(path: Path) -> Relation:
+    """Return the relation of a `.sql` file: a sentence, what it needs, a sentence for each column, a query."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    notes = {match[1]: match[2] for line in lines[1:] if (match := _HEAD.fullmatch(line))}
+    needs = tuple(part.strip() for part in notes.pop("needs", "").split(",") if part.strip())
+    return Relation(path.stem, lines[0].removeprefix("-- "), needs, notes.pop("level", ""), notes, text)
+
+
+@lru_cache(maxsize=1)
+def relations() -> dict[str, Relation]:
+    """Return every relation by name; names with a leading underscore are steps between the public ones."""
+    return {path.stem: read_relation(path) for path in sorted(SQL_FOLDER.glob("*.sql"))}
+
+
+@lru_cache(maxsize=1)
+def checks() -> dict[str, Relation]:
+    """Return every check by name."""
+    return {path.stem: read_relation(path) for path in sorted((SQL_FOLDER / "check").glob("*.sql"))}

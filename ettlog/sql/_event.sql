@@ -1,0 +1,56 @@
+-- One row per event, its launch numbered over the whole stream, undated lines given a neighbour's instant.
+-- needs: event, step, _stream
+-- key: content key of the source
+-- path: path of the file
+-- stream: the log the source is a part of
+-- part_no: position of the part in its stream
+-- line: line number in the source
+-- launch: number of the launch in the stream; 0 before the first
+-- at_us: instant; of an undated line that of the dated line before it in its launch, else of the one after it
+-- dated: whether the line holds an instant of its own
+-- kind: what the line says
+-- rank: rank that wrote the line, where it says so
+-- node: node that wrote the line, where it says so
+-- step: step the line speaks of
+-- target: last step the run aims at
+-- duration_us: duration printed on the line
+-- world: world size printed on the line
+-- code: exit code
+-- cause: cause of a failure
+-- name: what the line is about
+WITH placed AS (
+  SELECT
+    e.key, s.path, s.stream, s.part_no, e.line, s.launches_before + e.launch AS launch, e.ts,
+    e.ts IS NOT NULL AND e.clock NOT IN ('carried', 'none') AS dated,
+    e.kind, e.rank, e.node, e.step, e.target, e.duration_us, e.world, e.code, e.cause, e.name
+  FROM event AS e
+  JOIN _stream AS s ON s.key = e.key
+),
+undated AS (
+  SELECT DISTINCT stream, launch FROM placed WHERE ts IS NULL
+),
+timed AS (
+  SELECT p.key, p.stream, p.launch, p.part_no, p.line, p.ts
+  FROM placed AS p
+  JOIN undated AS u ON u.stream = p.stream AND u.launch = p.launch
+  UNION ALL
+  SELECT t.key, s.stream, s.launches_before + t.launch, s.part_no, t.line, t.ts
+  FROM step AS t
+  JOIN _stream AS s ON s.key = t.key
+  JOIN undated AS u ON u.stream = s.stream AND u.launch = s.launches_before + t.launch
+  WHERE t.ts IS NOT NULL
+),
+near AS (
+  SELECT
+    key, line, ts,
+    last_value(ts IGNORE NULLS) OVER (
+      PARTITION BY stream, launch ORDER BY part_no, line ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before_us,
+    first_value(ts IGNORE NULLS) OVER (
+      PARTITION BY stream, launch ORDER BY part_no, line ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS after_us
+  FROM timed
+)
+SELECT
+  p.key, p.path, p.stream, p.part_no, p.line, p.launch, coalesce(p.ts, n.before_us, n.after_us) AS at_us, p.dated,
+  p.kind, p.rank, p.node, p.step, p.target, p.duration_us, p.world, p.code, p.cause, p.name
+FROM placed AS p
+LEFT JOIN near AS n ON n.key = p.key AND n.line = p.line AND n.ts IS NULL AND p.ts IS NULL

@@ -1,0 +1,64 @@
+-- One row per launch of one stream that counts as a start; lines before the first launch count only where they show a trainer.
+-- needs: event, step, source, _event, _stream, lifecycle_kind
+-- name: job name of the stream
+-- stream: the log
+-- launch: number of the launch in the stream
+-- nth: position among the launches of the stream that count, from 1
+-- followed: whether another launch follows in the stream
+-- rank: rank of the stream, where the path says it
+-- allocation: allocation of the stream, where known
+-- first_us: first instant
+-- last_us: last instant
+-- before_us: first dated line of the stream, for its first launch
+-- after_us: last dated line of the stream, for its last launch
+-- first_step: first step printed
+-- last_step: last step printed
+-- step_lines: number of step lines
+-- last_step_us: instant of the last step line
+-- resumed_from: step the trainer continues from
+WITH stepped AS (
+  SELECT s.stream, s.launches_before + t.launch AS launch, min(t.step) AS first_step, max(t.step) AS last_step,
+    count(*) AS step_lines, min(t.ts) AS first_us, max(t.ts) AS last_us
+  FROM step AS t JOIN _stream AS s ON s.key = t.key
+  GROUP BY s.stream, s.launches_before + t.launch
+),
+told AS (
+  SELECT e.stream, e.launch, min(e.at_us) AS first_us, max(e.at_us) AS last_us,
+    bool_or(k.part <> '' OR k.end_state <> '' OR k.opens > 0 OR e.kind = 'resume') AS speaks,
+    bool_or(e.kind IN ('train_start', 'save_request', 'save_commit', 'restore_end', 'resume', 'evaluation_end')) AS trains,
+    bool_or(e.kind = 'restart') AS restarts,
+    min(CASE WHEN e.kind = 'resume' AND e.step > 0 THEN e.step END) AS resumed,
+    max(CASE WHEN e.kind = 'restore_end' AND e.step > 0 THEN e.step END) AS restored
+  FROM _event AS e JOIN lifecycle_kind AS k ON k.kind = e.kind
+  GROUP BY e.stream, e.launch
+),
+merged AS (
+  SELECT coalesce(t.stream, p.stream) AS stream, coalesce(t.launch, p.launch) AS launch, t.speaks, t.trains, t.restarts,
+    least(t.first_us, p.first_us) AS first_us, greatest(t.last_us, p.last_us) AS last_us, p.first_step, p.last_step,
+    coalesce(p.step_lines, 0) AS step_lines, p.last_us AS last_step_us, 
+    coalesce(t.resumed, CASE WHEN t.restored < p.first_step THEN t.restored END) AS resumed_from
+  FROM told AS t FULL JOIN stepped AS p ON p.stream = t.stream AND p.launch = t.launch
+),
+following AS (
+  SELECT *, lead(restarts) OVER (PARTITION BY stream ORDER BY launch) AS next_restarts,
+    max(launch) OVER (PARTITION BY stream) AS launches
+  FROM merged
+),
+streams AS (
+  SELECT c.stream, min(c.name) AS name, min(s.rank) AS rank, min(s.allocation) AS allocation,
+    min(s.first_us) AS first_us, max(s.last_us) AS last_us
+  FROM _stream AS c JOIN source AS s ON s.key = c.key
+  GROUP BY c.stream
+),
+counted AS (
+  SELECT *, row_number() OVER (PARTITION BY stream ORDER BY launch) AS nth, count(*) OVER (PARTITION BY stream) AS total
+  FROM following
+  WHERE launch > 0 OR step_lines > 0 OR trains OR (speaks AND (launches = 0 OR next_restarts))
+)
+SELECT s.name, f.stream, f.launch, f.nth, f.nth < f.total AS followed, s.rank, s.allocation, f.first_us, f.last_us,
+  -- a stamp more than a day away belongs to something else than the run
+  CASE WHEN f.nth = 1 AND s.first_us BETWEEN f.first_us - 86400000000 AND f.first_us THEN s.first_us END AS before_us,
+  CASE WHEN f.nth = f.total AND s.last_us BETWEEN f.last_us AND f.last_us + 86400000000 THEN s.last_us END AS after_us,
+  f.first_step, f.last_step, f.step_lines, f.last_step_us, f.resumed_from
+FROM counted AS f
+JOIN streams AS s ON s.stream = f.stream

@@ -1,0 +1,64 @@
+-- One row per interval that its own lines bound: a begin and an end, or an end with its duration.
+-- needs: mark, lifecycle_kind, _work
+-- job: job
+-- k: number of the start in its job
+-- part: what went on
+-- begin_us: first rank's begin
+-- end_us: last rank's end
+-- inferred: whether an instant is not printed
+-- evidence: path and line of the first line
+WITH undated AS (
+  SELECT DISTINCT job, k FROM mark WHERE kind = 'evaluation_end' AND NOT dated
+),
+instant AS (
+  SELECT m.job, m.k, m.path, m.line, m.at_us, CASE WHEN m.dated THEN m.at_us END AS stamp_us, CASE WHEN m.dated THEN 0 ELSE 1 END AS place
+  FROM mark AS m JOIN undated AS u ON u.job = m.job AND u.k = m.k
+  UNION ALL
+  SELECT w.job, w.k, NULL, NULL, w.begin_us, w.begin_us, 0 FROM _work AS w JOIN undated AS u ON u.job = w.job AND u.k = w.k
+),
+bound AS (
+  -- an undated result was printed between the stamps around it, and what came before it is the evaluation
+  SELECT path, line, first_value(stamp_us IGNORE NULLS) OVER (
+    PARTITION BY job, k ORDER BY at_us, place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_us
+  FROM instant
+),
+edged AS (
+  SELECT m.job, m.k, k.part, k.edge,
+    CASE WHEN m.kind = 'evaluation_end' AND NOT m.dated THEN coalesce(b.next_us, m.at_us) ELSE m.at_us END AS at_us, m.duration_us, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence,
+    m.path, m.line
+  FROM mark AS m
+  JOIN lifecycle_kind AS k ON k.kind = m.kind
+  LEFT JOIN bound AS b ON b.path = m.path AND b.line = m.line AND m.kind = 'evaluation_end' AND NOT m.dated
+  WHERE m.at_us IS NOT NULL AND (k.edge = 'both' OR k.part IN ('restore', 'compile', 'evaluation', 'publish'))
+    AND k.edge <> ''
+),
+lined AS (
+  SELECT job, k, part, edge, at_us, dated, evidence, path, line FROM edged WHERE edge <> 'both'
+  UNION ALL
+  -- an evaluation that only prints its results began with the last step line before it
+  SELECT w.job, w.k, 'evaluation', 'line', w.end_us, FALSE, w.evidence, w.evidence, 0
+  FROM _work AS w
+  WHERE w.job IN (SELECT job FROM edged WHERE part = 'evaluation')
+),
+turned AS (
+  SELECT *, CASE WHEN edge <> 'end' AND coalesce(lag(edge) OVER w, 'end') <> 'begin'
+    -- a checkpoint is loaded file by file: one load, unless a minute lies between
+    AND NOT (part = 'restore' AND at_us - coalesce(lag(at_us) OVER w, 0) < 60000000) THEN 1 ELSE 0 END AS opens
+  FROM lined
+  WINDOW w AS (PARTITION BY job, k, part ORDER BY at_us, CASE edge WHEN 'line' THEN 0 WHEN 'begin' THEN 1 ELSE 2 END, path, line)
+),
+paired AS (
+  SELECT *, sum(opens) OVER (PARTITION BY job, k, part ORDER BY at_us,
+    CASE edge WHEN 'line' THEN 0 WHEN 'begin' THEN 1 ELSE 2 END, path, line ROWS UNBOUNDED PRECEDING) AS nth
+  FROM turned
+)
+SELECT job, k, part, min(at_us) AS begin_us, max(CASE WHEN edge = 'end' THEN at_us END) AS end_us,
+  NOT bool_and(dated) AS inferred, min_by(evidence, at_us) AS evidence
+FROM paired
+WHERE nth > 0
+GROUP BY job, k, part, nth
+HAVING max(CASE WHEN edge = 'end' THEN at_us END) > min(at_us)
+UNION ALL
+SELECT job, k, part, at_us - duration_us, at_us, NOT dated, evidence
+FROM edged
+WHERE edge = 'both' AND duration_us > 0

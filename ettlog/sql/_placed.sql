@@ -1,0 +1,75 @@
+-- One row per start: its instants, the allocation it lies in, and how its log and the scheduler say that it ended.
+-- needs: launch, mark, _launch, _end, _held, _stream, source, lifecycle_kind
+-- job: job
+-- k: number of the start in its job
+-- stream: one of its logs
+-- first_us: first instant of the start
+-- last_us: last instant of the start
+-- before_us: first dated line before the first launch of the log
+-- resumed_from: step the trainer continues from
+-- launched_us: stamp of the launcher line itself
+-- world_size: world size printed
+-- train_us: the training loop is entered
+-- model: model the job trains
+-- cluster: cluster
+-- platform: platform
+-- raw: plain id of the allocation, where the scheduler's record is known
+-- allocation: allocation as the log or the scheduler names it
+-- held_from_us: the allocation begins
+-- held_to_us: the allocation ends
+-- gpus: GPUs of the allocation, else the world size
+-- told_state: how the log says that it ended; unknown where another launch follows, truncated where the log stops
+-- cause: cause of the end
+-- failed_us: first sign of the failure
+-- ended_us: last instant that belongs to the proven end
+-- evidence: path and line of the first line
+-- last_in_allocation: whether no other start follows in the allocation
+-- scheduler_state: how the scheduler says that the allocation ended
+-- scheduler_cause: cause the scheduler names
+WITH each AS (
+  SELECT l.job, l.k, l.gid, min(l.first_us) AS first_us, greatest(max(l.last_us), max(f.after_us)) AS last_us,
+    min(f.before_us) AS before_us, max(l.resumed_from) AS resumed_from, min(l.stream) AS stream, bool_or(f.followed) AS followed
+  FROM launch AS l JOIN _launch AS f ON f.stream = l.stream AND f.launch = l.launch
+  GROUP BY l.job, l.k, l.gid
+),
+told AS (
+  SELECT m.job, m.k, min(CASE WHEN k.opens = 1 AND m.dated THEN m.at_us END) AS launched_us, max(m.world) AS world_size,
+    max(CASE WHEN m.kind = 'train_start' THEN m.at_us END) AS train_us
+  FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind GROUP BY m.job, m.k
+),
+first_line AS (
+  SELECT job, k, path || ':' || CAST(line AS VARCHAR) AS evidence,
+    row_number() OVER (PARTITION BY job, k ORDER BY at_us NULLS LAST, part_no, path, line) AS nth
+  FROM mark
+),
+who AS (
+  SELECT l.job, l.k, min(s.model) AS model, min(s.cluster) AS cluster, min(s.platform) AS platform, min(s.allocation) AS allocation
+  FROM launch AS l JOIN _stream AS c ON c.stream = l.stream JOIN source AS s ON s.key = c.key GROUP BY l.job, l.k
+),
+placed AS (
+  SELECT e.job, e.k, h.raw, h.from_us, h.to_us, h.gpus, h.state, h.closes, h.open, h.cluster,
+    row_number() OVER (PARTITION BY e.job, e.k ORDER BY CASE WHEN h.raw = w.allocation THEN 0 ELSE 1 END,
+      CASE WHEN h.from_us <= e.first_us + 60000000 THEN 0 ELSE 1 END,
+      CASE WHEN h.from_us <= e.first_us + 60000000 THEN -h.from_us ELSE h.from_us END, h.raw) AS nth
+  FROM each AS e JOIN who AS w ON w.job = e.job AND w.k = e.k
+  JOIN _held AS h ON h.job = e.job AND h.from_us IS NOT NULL
+  -- a record of another allocation than the one the log names says nothing about this start
+  WHERE w.allocation IS NULL OR h.raw = w.allocation OR h.id = w.allocation
+)
+SELECT e.job, e.k, e.stream, e.first_us, e.last_us, e.before_us, e.resumed_from, t.launched_us, t.world_size, t.train_us, w.model,
+  coalesce(w.cluster, p.cluster) AS cluster, w.platform, p.raw, coalesce(w.allocation, p.raw) AS allocation, p.from_us AS held_from_us, p.to_us AS held_to_us,
+  coalesce(p.gpus, t.world_size) AS gpus, coalesce(d.end_state, CASE WHEN e.followed THEN 'unknown' ELSE 'truncated' END) AS told_state,
+  d.cause, d.failed_us, d.ended_us, f.evidence,
+  row_number() OVER (PARTITION BY e.job, p.raw, p.from_us ORDER BY e.k DESC) = 1 AS last_in_allocation,
+  CASE WHEN p.closes AND NOT p.open THEN CASE p.state
+    WHEN 'TIMEOUT' THEN 'time_limit' WHEN 'DEADLINE' THEN 'time_limit' WHEN 'PREEMPTED' THEN 'preempted'
+    WHEN 'NODE_FAIL' THEN 'node_failure' WHEN 'BOOT_FAIL' THEN 'node_failure' WHEN 'CANCELLED' THEN 'cancelled'
+    WHEN 'COMPLETED' THEN 'completed' WHEN 'FAILED' THEN 'failed' WHEN 'OUT_OF_MEMORY' THEN 'failed' END END AS scheduler_state,
+  CASE WHEN p.state = 'OUT_OF_MEMORY' THEN 'oom' WHEN p.state = 'PREEMPTED' THEN 'preemption'
+    WHEN p.state IN ('NODE_FAIL', 'BOOT_FAIL') THEN 'node' END AS scheduler_cause
+FROM each AS e
+LEFT JOIN told AS t ON t.job = e.job AND t.k = e.k
+LEFT JOIN who AS w ON w.job = e.job AND w.k = e.k
+LEFT JOIN first_line AS f ON f.job = e.job AND f.k = e.k AND f.nth = 1
+LEFT JOIN _end AS d ON d.gid = e.gid
+LEFT JOIN placed AS p ON p.job = e.job AND p.k = e.k AND p.nth = 1

@@ -1,0 +1,38 @@
+-- One row per source: the stream it is a part of, and how many launches the parts before it hold.
+-- needs: source, event, step
+-- key: content key of the source
+-- path: path of the file
+-- stream: the log of one writer that the source is a part of: name of the log, with rank and node where the source has them
+-- part_no: position of the part in its stream, from 1
+-- launches_before: launches in the parts before; a part's launch 0 goes on with the last of them
+-- name: job name, with the cluster in front where the same name runs on several clusters
+WITH logged AS (
+  -- parts of one text may name their node in one of them only: it divides logs where nothing else does
+  SELECT *, stream || CASE WHEN rank IS NULL THEN '' ELSE ' rank ' || CAST(rank AS VARCHAR) END
+    || CASE WHEN node IS NOT NULL AND count(*) OVER (PARTITION BY stream, rank, part) > 1 THEN ' on ' || node ELSE '' END AS log
+  FROM source
+),
+counted AS (
+  SELECT key, max(launch) AS launches
+  FROM (
+    SELECT key, launch FROM event
+    UNION ALL
+    SELECT key, max(launch) FROM step GROUP BY key
+  ) AS seen
+  GROUP BY key
+),
+shared AS (
+  SELECT job_name, count(DISTINCT cluster) AS clusters FROM source GROUP BY job_name
+)
+SELECT
+  s.key,
+  s.path,
+  s.log AS stream,
+  row_number() OVER (PARTITION BY s.log ORDER BY s.part, s.path) AS part_no,
+  CAST(coalesce(sum(c.launches) OVER (
+    PARTITION BY s.log ORDER BY s.part, s.path ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+  ), 0) AS BIGINT) AS launches_before,
+  CASE WHEN h.clusters > 1 AND s.cluster IS NOT NULL THEN s.cluster || '/' || s.job_name ELSE s.job_name END AS name
+FROM logged AS s
+JOIN shared AS h ON h.job_name = s.job_name
+LEFT JOIN counted AS c ON c.key = s.key

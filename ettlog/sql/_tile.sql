@@ -1,0 +1,33 @@
+-- One row per interval of start-up between two of its marks.
+-- needs: mark, _phase, lifecycle_kind, lifecycle_part
+-- job: job
+-- k: number of the start in its job
+-- part: the part that the later mark ends; else the one that the earlier mark begins; else other
+-- begin_us: earlier mark
+-- end_us: later mark
+-- inferred: whether an instant is not printed
+-- evidence: path and line of the later mark
+WITH point AS (
+  SELECT m.job, m.k, m.at_us, k.part, k.edge, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence, m.path, m.line, 1 AS place
+  FROM mark AS m
+  JOIN lifecycle_kind AS k ON k.kind = m.kind
+  JOIN lifecycle_part AS p ON p.part = k.part
+  JOIN _phase AS h ON h.job = m.job AND h.k = m.k
+  WHERE (p.component = 'trainer_init' OR k.part = 'compile') AND k.edge IN ('begin', 'end')
+    AND m.at_us >= h.begin_us AND m.at_us <= h.loop_us
+  UNION ALL
+  SELECT job, k, begin_us, 'other', '', TRUE, NULL, '', 0, 0 FROM _phase
+  UNION ALL
+  SELECT job, k, loop_us, 'other', 'end', TRUE, NULL, '', 0, 2 FROM _phase
+),
+tiled AS (
+  SELECT job, k, part, edge, at_us, dated, evidence, lag(part) OVER w AS part_before, lag(edge) OVER w AS edge_before,
+    lag(at_us) OVER w AS before_us, lag(dated) OVER w AS dated_before, lag(evidence) OVER w AS evidence_before
+  FROM point
+  WINDOW w AS (PARTITION BY job, k ORDER BY at_us, place, path, line)
+)
+SELECT job, k,
+  CASE WHEN edge = 'end' AND part <> 'other' THEN part WHEN edge_before = 'begin' THEN part_before ELSE 'other' END AS part,
+  before_us AS begin_us, at_us AS end_us, NOT (dated AND dated_before) AS inferred, coalesce(evidence, evidence_before) AS evidence
+FROM tiled
+WHERE at_us > before_us

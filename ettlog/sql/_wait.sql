@@ -1,0 +1,30 @@
+-- One row per time without a trainer: waiting for hardware, or hardware held and nothing started on it.
+-- needs: _held, _phase, _placed, _start
+-- job: job
+-- k: number of the start that follows, where one does
+-- part: queue or placement
+-- begin_us: the wait begins
+-- end_us: the wait ends
+-- inferred: whether no scheduler tells it
+-- evidence: path and line
+WITH asked AS (
+  SELECT *, lag(to_us) OVER (PARTITION BY job ORDER BY coalesce(from_us, submit_us), submit_us) AS freed_us FROM _held
+),
+came AS (
+  SELECT h.job, h.k, h.begin_us, p.raw, p.held_from_us, p.before_us, s.same_log, p.evidence, lag(h.done_us) OVER w AS done_us,
+    lag(p.raw) OVER w AS raw_before, lag(p.held_from_us) OVER w AS held_before_us
+  FROM _phase AS h
+  JOIN _placed AS p ON p.job = h.job AND p.k = h.k
+  JOIN _start AS s ON s.job = h.job AND s.k = h.k
+  WINDOW w AS (PARTITION BY h.job ORDER BY h.k)
+)
+SELECT job, CAST(NULL AS BIGINT) AS k, 'queue' AS part, coalesce(freed_us, submit_us) AS begin_us, coalesce(from_us, to_us) AS end_us,
+  FALSE AS inferred, evidence
+FROM asked
+WHERE coalesce(from_us, to_us) > coalesce(freed_us, submit_us)
+UNION ALL
+SELECT job, k, 'placement', CASE WHEN raw IS NULL THEN coalesce(done_us, before_us)
+    WHEN raw = raw_before AND held_from_us = held_before_us THEN done_us ELSE held_from_us END,
+  begin_us, raw IS NULL, evidence
+FROM came
+WHERE raw IS NOT NULL OR same_log OR (k = 0 AND before_us IS NOT NULL)

@@ -1,0 +1,50 @@
+-- One row per exclusive interval of a job: its segments tile its wall without a gap or an overlap.
+-- needs: _moment, _island, _stage, lifecycle_part
+-- job: job
+-- start: number of the start whose stage the moment belongs to; null where the job has none
+-- component: component of the part
+-- part: what the moment was: of all that went on, the part of the highest priority; gap where nothing is known
+-- stage: stage of the job's life
+-- begin_us: begin in microseconds since 1970 UTC
+-- end_us: end
+-- gpus: GPUs of the allocation, else the world size
+-- allocated: whether hardware was held
+-- evidence: path and line
+-- inferred: whether it rests on an inference
+WITH won AS (
+  SELECT m.job, m.begin_us, m.end_us, m.nth, m.holding > 0 AS allocated, coalesce(p.part, 'gap') AS part
+  FROM _moment AS m
+  -- the highest bit of the set is the part of the highest priority
+  LEFT JOIN lifecycle_part AS p ON m.going >= p.bit AND m.going < 2 * p.bit
+),
+turned AS (
+  SELECT *, CASE WHEN part = lag(part) OVER w AND nth = lag(nth) OVER w AND allocated = lag(allocated) OVER w THEN 0 ELSE 1 END AS opens
+  FROM won
+  WINDOW w AS (PARTITION BY job ORDER BY begin_us)
+),
+numbered AS (
+  SELECT *, sum(opens) OVER (PARTITION BY job ORDER BY begin_us ROWS UNBOUNDED PRECEDING) AS run FROM turned
+),
+merged AS (
+  SELECT job, run, min(part) AS part, min(nth) AS nth, bool_and(allocated) AS allocated, min(begin_us) AS begin_us, max(end_us) AS end_us
+  FROM numbered
+  GROUP BY job, run
+),
+mixed AS (
+  SELECT job, part, begin_us, end_us, nth, allocated, CAST(NULL AS BIGINT) AS from_us, 1 AS place FROM merged
+  UNION ALL
+  SELECT job, part, begin_us, NULL, NULL, NULL, begin_us, 0 FROM _island
+),
+traced AS (
+  -- the interval of the same part that began last before the segment is the one it was cut from
+  SELECT *, last_value(from_us IGNORE NULLS) OVER (
+    PARTITION BY job, part ORDER BY begin_us, place ROWS UNBOUNDED PRECEDING) AS source_us
+  FROM mixed
+)
+SELECT t.job, s.start, p.component, t.part, s.stage, t.begin_us, t.end_us, s.gpus, t.allocated, i.evidence,
+  coalesce(i.inferred, FALSE) AS inferred
+FROM traced AS t
+JOIN lifecycle_part AS p ON p.part = t.part
+LEFT JOIN _stage AS s ON s.job = t.job AND s.nth = t.nth
+LEFT JOIN _island AS i ON i.job = t.job AND i.part = t.part AND i.begin_us = t.source_us
+WHERE t.place = 1

@@ -1,0 +1,38 @@
+-- One row per raw interval of a start; intervals may overlap.
+-- needs: _wait, _tile, _pair, _stall, _work, step_run, _phase, _placed, _start
+-- job: job
+-- start: number of the start; null where none follows
+-- part: what went on
+-- begin_us: begin in microseconds since 1970 UTC
+-- end_us: end
+-- evidence: path and line, with a note where it rests on another reading
+-- inferred: whether it rests on an inference
+WITH every AS (
+  SELECT job, k, part, begin_us, end_us, evidence, inferred FROM _wait
+  UNION ALL
+  SELECT job, k, part, begin_us, end_us, evidence, inferred FROM _tile
+  UNION ALL
+  SELECT job, k, part, begin_us, end_us, evidence, inferred FROM _pair
+  UNION ALL
+  SELECT job, k, part, begin_us, end_us, evidence, inferred FROM _stall
+  UNION ALL
+  SELECT job, k, nature, begin_us, end_us, evidence, inferred FROM step_run
+  UNION ALL
+  SELECT job, k, 'first_step_excess', begin_us, work_us, evidence || ' (first step beyond a steady step)', TRUE
+  FROM _work WHERE estimated
+  UNION ALL
+  SELECT h.job, h.k, 'hang', h.progress_us, h.stop_us, p.evidence || ' (last progress to the end)', FALSE
+  FROM _phase AS h
+  JOIN _placed AS p ON p.job = h.job AND p.k = h.k
+  JOIN _start AS s ON s.job = h.job AND s.k = h.k
+  WHERE s.end_state NOT IN ('completed', 'unknown', 'truncated')
+  UNION ALL
+  SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, p.evidence || ' (end to release)', FALSE
+  FROM _phase AS h
+  JOIN _placed AS p ON p.job = h.job AND p.k = h.k
+  JOIN _start AS s ON s.job = h.job AND s.k = h.k
+  WHERE s.end_state NOT IN ('unknown', 'truncated')
+)
+SELECT job, k AS start, part, begin_us, end_us, evidence, inferred
+FROM every
+WHERE end_us > begin_us

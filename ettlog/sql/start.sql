@@ -1,0 +1,42 @@
+-- One row per start of a job: one time the trainer came up.
+-- needs: _placed, _start, _line, _piece
+-- job: job
+-- k: number of the start in its job, from 0
+-- kind: why it was made: first, failure, preemption, planned, unknown (the start before it is not in the logs, or its end is not)
+-- model: model the job trains
+-- cluster: cluster
+-- allocation: scheduler id of the allocation it lies in
+-- launched_at: stamp of the launcher line; null if that line has none
+-- train_start_at: the training loop is entered
+-- first_step: first step printed
+-- first_step_at: stamp of that line, or of a dated line about the same step
+-- last_step: last step printed
+-- last_step_at: stamp of that line, or of a dated line about the same step
+-- resumed_from: step the trainer says it continues from
+-- failed_at: first dated sign of the failure
+-- ended_at: last stamp that belongs to the proven end
+-- end_state: completed, failed, cancelled, time_limit, preempted, node_failure, killed, truncated (the log stops), unknown
+-- cause: cause of the end, where one is named
+-- world_size: world size printed
+-- gpus: GPUs of the allocation, else the world size
+-- steps: steps executed, replayed ones included
+-- new_steps: steps above the high-water mark of the job
+-- evidence: path and line of the first line
+WITH edge AS (
+  SELECT job, k, min(step) AS first_step, max(step) AS last_step,
+    min_by(CASE WHEN dated THEN at_us END, step) AS first_us, max_by(CASE WHEN dated THEN at_us END, step) AS last_us,
+    CAST(sum(covered) AS BIGINT) AS steps
+  FROM _line GROUP BY job, k
+),
+fresh AS (
+  SELECT job, k, CAST(sum(last_step - first_step + 1) AS BIGINT) AS new_steps FROM _piece WHERE nature <> 'replay' GROUP BY job, k
+)
+SELECT p.job, p.k, s.kind, p.model, p.cluster, p.allocation, make_timestamp(p.launched_us) AS launched_at,
+  make_timestamp(p.train_us) AS train_start_at, e.first_step, make_timestamp(e.first_us) AS first_step_at, e.last_step,
+  make_timestamp(e.last_us) AS last_step_at, p.resumed_from, make_timestamp(s.failed_us) AS failed_at,
+  make_timestamp(s.ended_us) AS ended_at, s.end_state, s.cause, p.world_size, p.gpus, coalesce(e.steps, 0) AS steps,
+  coalesce(f.new_steps, 0) AS new_steps, p.evidence
+FROM _placed AS p
+JOIN _start AS s ON s.job = p.job AND s.k = p.k
+LEFT JOIN edge AS e ON e.job = p.job AND e.k = p.k
+LEFT JOIN fresh AS f ON f.job = p.job AND f.k = p.k

@@ -1,0 +1,25 @@
+-- One row per stretch of steps of one nature without a pause between them.
+-- needs: _piece
+-- job: job
+-- k: number of the start in its job
+-- nature: step (new data), replay (at or below the high-water mark), abandoned (new, but lost with a job that never came back)
+-- begin_us: the stretch begins
+-- end_us: the stretch ends
+-- first_step: first step
+-- last_step: last step
+-- steps: number of steps
+-- inferred: whether some instant in it was not printed
+-- evidence: path and line of the first step line
+WITH follows AS (
+  SELECT *, CASE WHEN nature = lag(nature) OVER w AND begin_us = lag(end_us) OVER w THEN 0 ELSE 1 END AS opens
+  FROM _piece
+  WINDOW w AS (PARTITION BY job, k ORDER BY first_step)
+),
+stretch AS (
+  SELECT *, sum(opens) OVER (PARTITION BY job, k ORDER BY first_step ROWS UNBOUNDED PRECEDING) AS nth FROM follows
+)
+SELECT job, k, min(nature) AS nature, min(begin_us) AS begin_us, max(end_us) AS end_us, min(first_step) AS first_step,
+  max(last_step) AS last_step, CAST(sum(last_step - first_step + 1) AS BIGINT) AS steps, NOT bool_and(dated) AS inferred,
+  min_by(evidence, first_step) AS evidence
+FROM stretch
+GROUP BY job, k, nth

@@ -1,0 +1,295 @@
+"""Reading sources, in this process or in several: one file a task, answers in the order of the tasks."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ettlog.errors import EttlogError
+from ettlog.lake import parquet
+from ettlog.manifest import GROWN, REPARSED, REPLACED
+from ettlog.schema import PARSER_VERSION, TABLES
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
+
+    from ettlog.parse.format import FormatSet
+    from ettlog.parse.parsed import Parsed, ScanOptions
+    from ettlog.parse.records import Reader
+
+SAME, PARSED, REJECTED = "same", "parsed", "rejected"
+
+HELD_BYTES = 64 << 20
+"""Answers that wait for an earlier file may hold so many bytes before no further file is dealt."""
+CHUNK = 1 << 20
+
+
+class Known(NamedTuple):
+    """What the lake knows of a path: stored length, BLAKE3 and key of its facts."""
+
+    bytes: int
+    digest: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """One source to read."""
+
+    name: str
+    path: Path
+    options: ScanOptions
+    known: Known | None = None
+    record_zone: str | None = None
+    """Zone of the local times of self-describing records, where it is not the one of `options`."""
+
+
+@dataclass
+class Answer:
+    """What reading one source gave; `state` is `same` (nothing to do), `parsed` or `rejected` (with its reason)."""
+
+    name: str
+    state: str
+    reason: str = ""
+    key: str = ""
+    relation: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    """The fields of a manifest line that come from the source itself."""
+    rows: dict[str, int] = field(default_factory=dict)
+    tables: dict[str, bytes] = field(default_factory=dict)
+    """Table -> Parquet file."""
+
+    @property
+    def weight(self) -> int:
+        """Return about how many bytes this answer holds in memory."""
+        return sum(map(len, self.tables.values()))
+
+
+def key_of(digest: str, fingerprint: str, options: ScanOptions) -> str:
+    """Return the name of a source's facts: 32 hex digits of BLAKE3 over all they depend on."""
+    from blake3 import blake3
+
+    told = json.dumps([PARSER_VERSION, fingerprint, _options(options), digest], sort_keys=True, default=repr)
+    return str(blake3(told.encode()).hexdigest()[:32])
+
+
+def _options(options: ScanOptions) -> dict[str, Any]:
+    """Return what of the options shapes the facts; how much is read at once does not."""
+    told = asdict(options)
+    told["limits"].pop("block", None)
+    return told
+
+
+def read(task: Task, formats: FormatSet) -> Answer:
+    """Read one source; what it holds never raises, what the system refuses comes back as `rejected`."""
+    from ettlog.parse import records
+
+    try:
+        reader = records.reader_for(task.path, task.options)
+        if reader is not None and task.record_zone:
+            task = replace(task, options=replace(task.options, zone=task.record_zone))
+        if task.known is None:
+            return _parse(task, reader, formats, "", False)
+        digest, begins = _hash(task.path, task.known.bytes, task.known.digest)
+        if key_of(digest, formats.fingerprint, task.options) == task.known.key:
+            return Answer(task.name, SAME, key=task.known.key)
+        return _parse(task, reader, formats, task.known.digest, begins)
+    except OSError as error:
+        return Answer(task.name, REJECTED, reason=error.strerror or type(error).__name__)
+    except EttlogError as error:
+        return Answer(task.name, REJECTED, reason=error.why)
+    except MemoryError:
+        return Answer(task.name, REJECTED, reason="it needs more memory than this process may use")
+
+
+def _parse(task: Task, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
+    from ettlog.parse import scan
+
+    parsed = reader.read(task.path, task.options) if reader else scan.scan(task.path, formats, task.options)
+    relation = None
+    if old:
+        relation = REPARSED if parsed.digest == old else GROWN if begins else REPLACED
+    tables = {"event": parsed.events, "step": parsed.steps, "alloc": parsed.allocs}
+    rows = {table: tables[table].num_rows for table in TABLES}
+    return Answer(
+        task.name,
+        PARSED,
+        key=key_of(parsed.digest, formats.fingerprint, task.options),
+        relation=relation,
+        facts=_facts(parsed),
+        rows=rows,
+        tables={table: parquet(table, tables[table]) for table in TABLES if rows[table]},
+    )
+
+
+def _facts(parsed: Parsed) -> dict[str, Any]:
+    return {
+        "digest": parsed.digest,
+        "bytes": parsed.n_bytes,
+        "lines": {outcome: count for outcome, count in parsed.lines.items() if count},
+        "n_lines": parsed.n_lines,
+        "formats": {name: count for name, count in parsed.formats.items() if count},
+        "state": parsed.state,
+        "inferences": tuple(parsed.inferences),
+        "unmatched": dict(parsed.unmatched),
+        "hints": {name: str(value) for name, value in parsed.hints.items()},
+        "first_us": parsed.first_us,
+        "last_us": parsed.last_us,
+        "clock": parsed.clock,
+        "parser": PARSER_VERSION,
+    }
+
+
+def _hash(path: Path, size: int, digest: str) -> tuple[str, bool]:
+    """Return the BLAKE3 of a file as stored and whether its first `size` bytes have the digest given."""
+    from blake3 import blake3
+
+    whole, begins = blake3(), False
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        left, done = os.fstat(handle).st_size, 0
+        while left > 0:
+            # Stop exactly at the old length once: there the two hashes can be compared.
+            data = os.read(handle, min(CHUNK, left, size - done if done < size else CHUNK))
+            if not data:
+                break
+            whole.update(data)
+            done += len(data)
+            left -= len(data)
+            begins = begins or (done == size and whole.hexdigest() == digest)
+    finally:
+        os.close(handle)
+    return whole.hexdigest(), begins
+
+
+def run(tasks: Sequence[Task], format_dirs: Sequence[Path], formats: FormatSet, workers: int) -> Iterator[Answer]:
+    """Read all sources and yield their answers in the order of the tasks.
+
+    One worker reads in this process. A worker process that dies takes only its own file with it.
+    """
+    if workers <= 1 or len(tasks) <= 1:
+        for task in tasks:
+            yield read(task, formats)
+        return
+    pool = _Pool(tasks, format_dirs, min(workers, len(tasks)))
+    try:
+        yield from pool.answers(lambda task: read(task, formats))
+    finally:
+        pool.stop()
+
+
+class _Worker(NamedTuple):
+    process: SpawnProcess
+    pipe: Connection
+
+
+class _Pool:
+    """Workers made by `spawn`, each with its own pipe, so that it is known which file a dead one was reading."""
+
+    def __init__(self, tasks: Sequence[Task], format_dirs: Sequence[Path], workers: int) -> None:
+        self._tasks, self._dirs = tasks, tuple(format_dirs)
+        self._next = 0
+        self._busy: dict[Connection, tuple[_Worker, int | None]] = {}
+        self._done: dict[int, Answer] = {}
+        self._served = False
+        for _ in range(workers):
+            self._hire()
+
+    def _hire(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, self._dirs, os.getpid()), daemon=True)
+        process.start()
+        theirs.close()
+        self._busy[ours] = (_Worker(process, ours), None)
+
+    def answers(self, here: Callable[[Task], Answer]) -> Iterator[Answer]:
+        """Yield all answers in order; `here` reads a file in this process where no worker can be made."""
+        idle: list[Connection] = []
+        for index in range(len(self._tasks)):
+            while index not in self._done:
+                idle = [pipe for pipe in idle if not self._deal(pipe, index)]
+                if not self._busy:
+                    self._done[index] = here(self._tasks[index])
+                    self._next = max(self._next, index + 1)
+                    continue
+                for pipe in wait([pipe for pipe in self._busy if pipe not in idle]):
+                    assert isinstance(pipe, Connection)
+                    if self._collect(pipe):
+                        idle.append(pipe)
+            yield self._done.pop(index)
+
+    def _deal(self, pipe: Connection, wanted: int) -> bool:
+        """Give a worker its next file; hold back while too much waits behind a slow one."""
+        held = sum(answer.weight for answer in self._done.values())
+        if self._next >= len(self._tasks) or (held > HELD_BYTES and self._next > wanted):
+            return False
+        worker = self._busy[pipe][0]
+        try:
+            pipe.send(self._tasks[self._next])
+        except (BrokenPipeError, ConnectionResetError):
+            self._bury(pipe, worker, None)  # it died idle: the file goes to another
+            return True
+        self._busy[pipe] = (worker, self._next)
+        self._next += 1
+        return True
+
+    def _collect(self, pipe: Connection) -> bool:
+        """Take what a worker sent (ready, or an answer); return whether it wants a file."""
+        worker, index = self._busy[pipe]
+        try:
+            answer = pipe.recv()
+        except (EOFError, ConnectionResetError):
+            self._bury(pipe, worker, index)
+            return False
+        self._served = True
+        if index is not None:
+            self._done[index] = answer
+            self._busy[pipe] = (worker, None)
+        return True
+
+    def _bury(self, pipe: Connection, worker: _Worker, index: int | None) -> None:
+        """Set the file of a dead worker aside and hire another, unless none ever came up."""
+        pipe.close()
+        worker.process.join()
+        del self._busy[pipe]
+        if index is not None:
+            reason = f"the process that read it died ({_death(worker.process.exitcode)})"
+            self._done[index] = Answer(self._tasks[index].name, REJECTED, reason=reason)
+        if self._served and self._next < len(self._tasks):
+            self._hire()
+
+    def stop(self) -> None:
+        """End all workers, whatever they do."""
+        for worker, _ in self._busy.values():
+            worker.pipe.close()
+            worker.process.terminate()
+        for worker, _ in self._busy.values():
+            worker.process.join()
+
+
+def _death(code: int | None) -> str:
+    if code is not None and code < 0:
+        return signal.Signals(-code).name
+    return f"exit code {code}"
+
+
+def _serve(pipe: Connection, format_dirs: tuple[Path, ...], parent: int) -> None:
+    """Read files until the pipe closes. A worker writes nothing: it needs no clean-up when it is killed."""
+    from ettlog.parse import format as formats_of
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    formats = formats_of.load_all(format_dirs)
+    try:
+        pipe.send(None)
+        while os.getppid() == parent:
+            pipe.send(read(pipe.recv(), formats))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
