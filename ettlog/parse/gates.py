@@ -8,6 +8,23 @@ from typing import NamedTuple
 MAX_GATES = 60
 """Most literals of one automaton: from the 65th on its vector search falls back to a third of the speed."""
 
+MAX_AUTOMATA = 2
+"""Most passes over a block; a pass costs about as much as reading the block."""
+
+COMMON = b"""
+Processing process_group processes processor subprocess multiprocessing ProcessGroup preprocess
+torch.nn.modules.module torch.distributed torch.cuda torch._dynamo torch.utils.data import torch.compile torchvision torch/csrc
+training trainer train_iters pretraining strategy worker workers num_workers dataloader_workers error errors warning warnings
+Starting started launch launcher launching rank ranks world_size WORLD_SIZE signal node nodes nodelist
+/usr/local/lib/python3.10/site-packages/ /opt/conda/lib/python3.11/dist-packages/ File line in forward return self._call_impl
+UserWarning FutureWarning DeprecationWarning is deprecated and will be removed in a future release
+NCCL INFO Channel via P2P/IPC NET/IB comm nRanks busId Connected all rings trees Init COMPLETE
+[INFO] [WARNING] [ERROR] DEBUG INFO WARNING ERROR CRITICAL main] time: elapsed seconds memory allocated reserved
+loading loaded setting settings parameters arguments config configuration default model optimizer scheduler iteration iterations
+http:// https:// wandb: step: steps epoch batch loss tokens samples dataset directory exist exists file files path
+"""
+"""Words that trainer logs are full of: a literal out of them would be found everywhere."""
+
 MIN_GATE = 6
 """Shortest literal in bytes; shorter ones are found everywhere."""
 
@@ -20,7 +37,11 @@ class Gates(NamedTuple):
 
 
 def choose(
-    anchors: Sequence[bytes], *, kept: Iterable[bytes] = (), avoid: bytes = b"", most: int = MAX_GATES
+    anchors: Sequence[bytes],
+    *,
+    kept: Iterable[bytes] = (),
+    avoid: bytes = b"",
+    most: int = MAX_GATES * MAX_AUTOMATA,
 ) -> Gates:
     """Return at most `most` literals of at least 6 bytes so that each anchor contains one; the same for the same anchors.
 
@@ -30,7 +51,7 @@ def choose(
     them, and `avoid` is such lines.
     """
     fixed = _minimal(kept, b" ")
-    loose = [one for one in _minimal(anchors, b" :|=,.()[]/") if not any(_overlaps(one, keep) for keep in fixed)]
+    loose = [one for one in _minimal(anchors, b" :|") if not any(_overlaps(one, keep) for keep in fixed)]
     while len(fixed) + len(loose) > most:
         best = _best(loose, fixed, avoid)
         if best is None:
