@@ -8,10 +8,9 @@ start: a new start is a `job_start_time`, or a re-initialisation after a slice w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from ettlog.parse import goodput_orbax, jsonl
+from ettlog.parse import goodput_orbax, jsonl, vocabulary
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, MATCHED, UNMATCHED, Facts, Instant, exact
 from ettlog.parse.goodput_steps import Begun, Steps
 from ettlog.parse.jsonl import SECOND, Record
@@ -21,22 +20,13 @@ NAME = "goodput_entries"
 SAME_START_US = 5 * SECOND
 """Job starts this close together are one start told by several ranks."""
 
-_KINDS: Mapping[str, str] = {
-    "job_start_time": "launch",
-    "job_end_time": "train_end",
-    "tpu_init_start_time": "init_mark",
-    "tpu_init_end_time": "process_group",
-    "training_prep_start_time": "init_mark",
-    "training_prep_end_time": "init_mark",
-    "data_loading_start_time": "init_mark",
-    "data_loading_end_time": "data_ready",
-    "elastic_reinit_start_time": "restart",
-    "elastic_reinit_end_time": "init_mark",
-}
+WORDS = vocabulary.load(NAME)
+_ENTRIES, _TOLD = WORDS["entry"], WORDS["told"]
 _CUSTOM = ("custom_badput_event", "elastic_wait")
 _CUSTOM_TIMES = tuple(f"{base}_{edge}_time" for base in _CUSTOM for edge in ("start", "end"))
 _SLICES = "elastic_slice_counts_timestamp"
-_KNOWN = {*_KINDS, *_CUSTOM_TIMES, "step_start_time", _SLICES}
+_KNOWN = {*_ENTRIES, *_CUSTOM_TIMES, "step_start_time", _SLICES}
+_NEW_START = ("job_start_time", "elastic_reinit_start_time")
 _LOST = "slice_down"
 
 
@@ -67,7 +57,7 @@ class _Reader:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._steps = Steps(facts)
+        self._steps = Steps(facts, _TOLD)
         self._custom: dict[str, int] = {}
         self._start: int | None = None
         self._loaded = False
@@ -79,14 +69,14 @@ class _Reader:
             self._facts.hints.setdefault("job", job)
         if "step_start_time" in entry:
             return self._step(line, entry)
-        for key, kind in _KINDS.items():
+        for key, kind in _ENTRIES.items():
             if key in entry:
                 return self._mark(line, key, kind, exact(jsonl.micros(entry, key)))
         for key in _CUSTOM_TIMES:
             if key in entry:
                 return self._custom_event(line, key, entry)
         if goodput_orbax.knows(entry):
-            return goodput_orbax.take(self._facts, line, entry)
+            return goodput_orbax.take(self._facts, WORDS["orbax"], line, entry)
         return IGNORED if _SLICES in entry else UNMATCHED
 
     def finish(self) -> None:
@@ -104,15 +94,15 @@ class _Reader:
     def _mark(self, line: int, key: str, kind: str, at: Instant | None) -> str:
         if at is None or at.us is None:
             return BAD_TIME
-        if kind == "launch":
+        if key == "job_start_time":
             if self._start is not None and abs(at.us - self._start) <= SAME_START_US:
                 self._facts.note("job starts within 5 s of each other are one start told by several ranks")
                 return DUPLICATE
             self._start = at.us
-        if kind in ("launch", "restart"):
+        if key in _NEW_START:
             self._steps.close()
             self._loaded = False
-        if kind == "train_end":
+        if key == "job_end_time":
             self._steps.end = (at.us, line)
         if key.startswith("data_loading"):
             if self._loaded or self._steps.begun:  # later loads run behind the steps
@@ -130,13 +120,13 @@ class _Reader:
         if edge == "start":
             self._custom[name] = at.us
             lost = _LOST in name
-            kind = "node_failure" if lost else "evaluation_begin"
+            kind = _TOLD["slice_lost" if lost else "custom_begins"]
             self._facts.event(line, kind, base, at, name=name, cause="node" if lost else None)
             return MATCHED
         begin = self._custom.pop(name, None)
         if begin is not None and at.us > begin:
             self._steps.away.append((begin, at.us))
         duration = None if begin is None else at.us - begin
-        kind = "timer" if _LOST in name else "evaluation_end"
+        kind = _TOLD["slice_back" if _LOST in name else "custom_ends"]
         self._facts.event(line, kind, base, at, name=name, duration_us=duration)
         return MATCHED

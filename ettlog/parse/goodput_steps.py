@@ -7,6 +7,7 @@ noticed its end: they are sorted by time, copies and the old attempt's steps are
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import median_low
 from typing import NamedTuple
 
@@ -27,9 +28,9 @@ class Begun(NamedTuple):
 class Steps:
     """The steps of one start; `close` makes rows of them."""
 
-    def __init__(self, facts: Facts) -> None:
-        """Start with nothing begun."""
-        self._facts = facts
+    def __init__(self, facts: Facts, words: Mapping[str, str]) -> None:
+        """Start with nothing begun; `words` gives the kinds of what is concluded."""
+        self._facts, self._words = facts, words
         self._open: Begun | None = None
         """The last step of the start before, whose end nobody logged."""
         self._usual = self._old_next = 0
@@ -65,7 +66,7 @@ class Steps:
         if before is not None and now.step > before.step and self._usual:
             self._facts.note("a start that continues behind the last step begun before it proves that step done")
             self._row(before.line, before.us + self._usual, before.step, self._usual)
-        self._facts.event(now.line, "train_start", "first_step_start", _at(now.us), step=now.step)
+        self._facts.event(now.line, self._words["first_step"], "first_step_start", _at(now.us), step=now.step)
 
     def _between(self, last: Begun, now: Begun) -> None:
         steps = now.step - last.step
@@ -81,7 +82,7 @@ class Steps:
         self._usual = median_low(self._times) if self._times else 0
         if self.end is None or self.end[0] < last.us:
             self._open = last
-            self._facts.event(last.line, "heartbeat", "step_start", _at(last.us), step=last.step)
+            self._facts.event(last.line, self._words["step_without_end"], "step_start", _at(last.us), step=last.step)
             return
         end, line = self.end
         own, most = self._own(last.us, end), self._usual * self._every
