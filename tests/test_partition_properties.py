@@ -105,9 +105,11 @@ def facts(logs: list[Log], records: list[dict[str, Any]]) -> dict[str, list[dict
         [{"key": "s", "path": "logs/s.sacct", "state": "whole"}] if records else []
     )
     return {
-        "source": sources, "event": [row for log in logs for row in log.events], "step": [row for log in logs for row in log.steps],
+        "source": sources,
+        "event": [row for log in logs for row in log.events],
+        "step": [row for log in logs for row in log.steps],
         "alloc": records,
-    }  # fmt: skip
+    }
 
 
 def mix(rows: list[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
