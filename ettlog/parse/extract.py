@@ -64,7 +64,9 @@ class Template:
         digit[[at for at in learnt.exact if at < width]] = False
         self._line = line.view(np.uint64)
         self._equal = np.where(digit, 0xF0, np.where(inside, 0xFF, 0)).astype(np.uint8).view(np.uint64)
-        self._low, self._six, self._ten = (np.where(digit, byte, 0).astype(np.uint8).view(np.uint64) for byte in (15, 6, 16))
+        self._low, self._six, self._ten = (
+            np.where(digit, byte, 0).astype(np.uint8).view(np.uint64) for byte in (15, 6, 16)
+        )
         self._groups = self._digit_groups()
         self._columns = np.array([at for group in self._groups for at in group], np.int64)
         self._powers = np.zeros((len(self._columns), len(self._groups)))
@@ -232,7 +234,9 @@ class StepReader:
             known.local.append(template)
         yield template
 
-    def _apply(self, template: Template, block: bytearray, pool: Pool, left: Ints, clock: Clock, found: list[Rows]) -> Ints:
+    def _apply(
+        self, template: Template, block: bytearray, pool: Pool, left: Ints, clock: Clock, found: list[Rows]
+    ) -> Ints:
         at = pool.at[left]
         fits, lines = template.gather(block, at)
         if not len(lines):

@@ -142,7 +142,9 @@ class _BlockScan:
             line += self.data.count(b"\n", counted, begin)
             counted = begin
             owners = self.scan.engine.finder.events
-            wanted = owners[gates[0]] if len(gates) == 1 else sorted({index for gate in gates for index in owners[gate]})
+            wanted = (
+                owners[gates[0]] if len(gates) == 1 else sorted({index for gate in gates for index in owners[gate]})
+            )
             facts = self._read(begin, end, wanted, many=False)
             for fact in facts:
                 if not self.scan.engine.patterns[fact.pattern].ignore:
@@ -347,7 +349,9 @@ class _BlockScan:
             if begin <= last:
                 continue
             last = begin
-            if begin not in seen and (not len(step_lines) or step_lines[min(np.searchsorted(step_lines, begin), len(step_lines) - 1)] != begin):
+            if begin not in seen and (
+                not len(step_lines) or step_lines[min(np.searchsorted(step_lines, begin), len(step_lines) - 1)] != begin
+            ):
                 end = self.data.find(b"\n", begin, min(self.end, begin + 1024))
                 self.scan.unmatched.look(bytes(self.data[begin : end if end >= 0 else begin + 1024]).rstrip(b"\r"))
 

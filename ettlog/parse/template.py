@@ -112,9 +112,20 @@ def _learn(
         raise Unlearnable
     exact = {at for text in proof.sensitive for at in _behind(line, text)}
     taught = {number.column for number in numbers} | set(missing)
-    constants = tuple((key, value) for key, value in pattern.constants.items() if isinstance(value, int) and key not in taught)
+    constants = tuple(
+        (key, value) for key, value in pattern.constants.items() if isinstance(value, int) and key not in taught
+    )
     return Learnt(
-        index, line, cover, frozenset(exact), tuple(numbers), tuple(missing), constants, clock, peeled.offset, peeled.rank
+        index,
+        line,
+        cover,
+        frozenset(exact),
+        tuple(numbers),
+        tuple(missing),
+        constants,
+        clock,
+        peeled.offset,
+        peeled.rank,
     )
 
 
@@ -135,7 +146,9 @@ def _numbers(peeled: Peeled, match: re.Match[bytes], pattern: Pattern) -> tuple[
             continue
         if group == "hms":
             raise Unlearnable
-        number = _number(match[group], peeled.offset + match.start(group), column, _UNITS.get(group, 1), group in _UNITS)
+        number = _number(
+            match[group], peeled.offset + match.start(group), column, _UNITS.get(group, 1), group in _UNITS
+        )
         if number is None:
             if any(48 <= byte < 58 for byte in match[group]) or column in values:
                 raise Unlearnable
@@ -176,7 +189,14 @@ def _clock(line: bytes, peeled: Peeled, match: re.Match[bytes]) -> tuple[Clock |
 def _place(line: bytes, begin: int, end: int, stamp: clocks.Stamp | None) -> Clock:
     found = _DATE.search(line, begin, end)
     first = _TIME.search(line, begin, end)
-    if stamp is None or found is None or first is None or first.start() != found.start("h") or not stamp.year or not stamp.date:
+    if (
+        stamp is None
+        or found is None
+        or first is None
+        or first.start() != found.start("h")
+        or not stamp.year
+        or not stamp.date
+    ):
         raise Unlearnable
     parts = tuple(tuple(range(*found.span(name))) if found[name] else () for name in _DATE_PARTS)
     plain = clocks.parse(found[0].replace(b"/", b"-").replace(b"_", b" "))
