@@ -92,7 +92,7 @@ def test_the_order_of_rows_does_not_matter(soup: tuple[list[Log], list[dict[str,
     """Shuffled fact tables give the same segments, starts and ledger to the last microsecond."""
     logs, records = soup
     shuffled = Fleet.from_tables(
-        **{name: table(mix(rows, seed)) for name, rows in facts(logs, records).items()}  # type: ignore[arg-type]
+        **{name: table(mix(rows, seed)) for name, rows in facts(logs, records).items()}
     )
     plain = fleet(*logs, alloc=records)
     for name in ("segment", "start", "ledger", "checkpoint", "step_run", "span"):
