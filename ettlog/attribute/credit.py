@@ -117,9 +117,18 @@ def _bound_cells(panel: Panel) -> list[tuple[int, int]]:
 
 
 def post(book: Book, made: Change) -> tuple[Array, Array]:
-    """Add every effect to its row: (saving, bound) per replicate and row, both (R, rows), in overhead per exposure."""
-    places = [book.amount.ravel(), book.frequency.ravel(), book.mix, book.interaction, book.entry, book.exit]
-    where = np.concatenate(places).astype(np.int64)
+    """Add every effect to its row: (saving, bound) per replicate and row, both (R, rows), in overhead per
+    exposure.
+    """
+    places: list[NDArray[np.int64] | list[int]] = [
+        book.amount.ravel(),
+        book.frequency.ravel(),
+        book.mix,
+        book.interaction,
+        book.entry,
+        book.exit,
+    ]
+    where = np.concatenate([np.asarray(place, dtype=np.int64) for place in places])
     parts = (
         made.effects.amount, made.effects.frequency, made.effects.mix.sum(axis=2) + made.tilt,
         made.effects.interaction.sum(axis=2), made.entry, made.exit,

@@ -38,8 +38,8 @@ class Panel(NamedTuple):
 
     `stats` is int64 of shape (job x period rows, columns): effective, wall, then the drivers, then the cells, all in
     GPU-microseconds or counts. `slot[i]` is the period (over all units, numbered through) of row i. `starts` has one
-    row per start (id, job, unit, kind, slot), `rows` one per start, part and stage (id, part, stage, tier, amount,
-    time).
+    row per start (id, job, unit, kind, launched_us, slot), `rows` one per start, part and stage (id, part, stage,
+    tier, amount, time).
     """
 
     units: list[Unit]
@@ -136,7 +136,7 @@ def _with_raw_period(starts: pl.DataFrame, units: list[Unit], plan: Plan) -> pl.
     ).sort("launched_us")
     numbered = starts.join(names, on=["model", "platform"]).sort("launched_us")
     joined = numbered.join_asof(cuts, on="launched_us", by="unit", strategy="backward", check_sortedness=False)
-    return joined.select("id", "job", "unit", "kind", pl.col("raw").fill_null(0)).sort("id")
+    return joined.select("id", "job", "unit", "kind", "launched_us", pl.col("raw").fill_null(0)).sort("id")
 
 
 def _chains(rows: pl.DataFrame, units: list[Unit], plan: Plan, basis: str) -> list[Chain]:
