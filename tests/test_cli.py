@@ -41,7 +41,8 @@ def process(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own, as a user does."""
     command = [sys.executable, "-m", "ettlog", *args]
-    there = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
+    outer = {name: value for name, value in os.environ.items() if not name.startswith("ETTLOG_")}
+    there = {**outer, "PYTHONPATH": str(ROOT), **(env or {})}
     return subprocess.run(
         command, capture_output=True, text=True, cwd=cwd, env=there, input=text, timeout=60, check=False
     )

@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 WHOLE = (
     Shown("jobs", "jobs", "int"),
     Shown("starts", "starts", "int"),
-    Shown("failures", "failures", "int"),
-    Shown("preemptions", "preempted", "int"),
+    Shown("failures", "fail", "int"),
+    Shown("preemptions", "preempt", "int"),
     Shown("wall_gpu_hours", "wall GPU-h", "hours"),
-    Shown("ett", "ETT", "percent"),
-    Shown("ett_formula", "formula", "percent"),
+    Shown("ett", "ETT %", "ratio"),
+    Shown("ett_formula", "formula", "ratio"),
     Shown("residual", "residual", "points"),
     Shown("tts_hours", "TTS h", "hours"),
     Shown("ttr_hours", "TTR h", "hours"),
-    Shown("scheduling_share", "sched", "percent"),
-    Shown("trainer_init_share", "init", "percent"),
-    Shown("compilation_share", "compile", "percent"),
-    Shown("wasted_training_share", "wasted", "percent"),
-    Shown("shutdown_share", "shutdown", "percent"),
-    Shown("unknown_share", "unknown", "percent"),
+    Shown("scheduling_share", "sched %", "ratio"),
+    Shown("trainer_init_share", "init", "ratio"),
+    Shown("compilation_share", "compile", "ratio"),
+    Shown("wasted_training_share", "wasted", "ratio"),
+    Shown("shutdown_share", "shutdown", "ratio"),
+    Shown("unknown_share", "unknown", "ratio"),
 )
-PARTS = (Shown("jobs", "jobs", "int"), Shown("gpu_hours", "GPU-h", "hours"), Shown("share", "of wall", "percent"))
+PARTS = (Shown("jobs", "jobs", "int"), Shown("gpu_hours", "GPU-h", "hours"), Shown("share", "% of wall", "ratio"))
 TOTAL = (
     Shown("name", ""),
     Shown("gpu_hours", "GPU-h", "hours"),
@@ -113,18 +113,13 @@ def grouped(
 
     from ettlog.tables import View
 
-    columns = PARTS if total is None else WHOLE
-    shown = [
-        *[Shown(key, key.replace("-", " "), "day" if key in ("week", "month") else "text") for key in by],
-        *columns,
-    ]
-    readable = frame.with_columns(
-        pl.col(key).cast(pl.String).fill_null("(unknown)") for key in by if frame[key].dtype != pl.Date
-    )
+    shown = [*[Shown(key, key.replace("-", " ")) for key in by], *(PARTS if total is None else WHOLE)]
+    named = [pl.col(key).dt.strftime(DATES.get(key, "%Y-%m-%d")) for key in by if frame[key].dtype == pl.Date]
+    named += [pl.col(key).fill_null("(unknown)") for key in by if frame[key].dtype != pl.Date]
+    readable = frame.with_columns(named)
     if total is not None:
         label = total.with_columns(pl.lit("all" if key == by[0] else "").alias(key) for key in by)
-        shown = [item._replace(kind="text") if item.kind == "day" else item for item in shown]
-        readable = pl.concat([readable.with_columns(pl.col(by).cast(pl.String)), label.select(readable.columns)])
+        readable = pl.concat([readable, label.select(readable.columns)])
     return View(frame, header, notes(frame, by), _titled(shown, conventions), readable)
 
 
@@ -152,6 +147,8 @@ def _unknown_time(frame: pl.DataFrame) -> list[str]:
     return [f"{share} of the wall is unknown: the logs say nothing there (budget {100 * UNKNOWN_BUDGET:.0f} %)"]
 
 
+DATES = {"month": "%Y-%m"}
+"""How periods are written; a week by its Monday."""
 UNKNOWN_BUDGET = 0.05
 """Share of the wall that may be unknown before a result says so."""
 
