@@ -48,9 +48,18 @@ def test_step_without_an_end_is_no_step(tmp_path: Path) -> None:
 
 
 def test_marks_of_a_start(tmp_path: Path) -> None:
-    """Device init, preparation and the first data load are marks of the start-up, the loop begins with the first step."""
+    """Device init, preparation and the first data load are marks of the start-up, the loop begins with the first
+    step.
+    """
     loads = [at(6, "data_loading_start_time"), at(8, "data_loading_end_time")]
-    entries = [*START, *loads, *run(0, (10,)), at(11, "data_loading_start_time"), at(12, "data_loading_end_time"), *run(1, (20,))]
+    entries = [
+        *START,
+        *loads,
+        *run(0, (10,)),
+        at(11, "data_loading_start_time"),
+        at(12, "data_loading_end_time"),
+        *run(1, (20,)),
+    ]
     parsed = read(write(tmp_path / "g.jsonl", entries), NAME)
     assert [(row[0], seconds(row[1])) for row in events(parsed, "ts")] == [
         ("launch", 0), ("init_mark", 2), ("process_group", 5), ("init_mark", 6), ("data_ready", 8), ("train_start", 10),
@@ -61,10 +70,18 @@ def test_marks_of_a_start(tmp_path: Path) -> None:
 
 def test_copies_of_a_second_rank_are_duplicates(tmp_path: Path) -> None:
     """Entries of two ranks are one start and one set of steps."""
-    second = [{**entry, key: entry[key] + 0.25} for entry in [*START[:1], *run(0, (10, 20, 30))] for key in entry if key.endswith("time")]
-    entries = sorted([*START, *run(0, (10, 20, 30)), *second], key=lambda entry: max(value for value in entry.values() if isinstance(value, float | int)))
+    second = [
+        {**entry, key: entry[key] + 0.25}
+        for entry in [*START[:1], *run(0, (10, 20, 30))]
+        for key in entry
+        if key.endswith("time")
+    ]
+    entries = sorted(
+        [*START, *run(0, (10, 20, 30)), *second],
+        key=lambda entry: max(value for value in entry.values() if isinstance(value, float | int)),
+    )
     parsed = read(write(tmp_path / "g.jsonl", entries), NAME)
-    assert [row for row in steps(parsed, "launch")] == [(0, 1), (1, 1)]
+    assert steps(parsed, "launch") == [(0, 1), (1, 1)]
     assert parsed.lines["duplicate"] == 4
 
 
@@ -77,7 +94,11 @@ def test_entries_out_of_order(tmp_path: Path) -> None:
 
 def test_sparse_log_shares_the_time_evenly(tmp_path: Path) -> None:
     """A log of every tenth step covers the steps between, and as many behind its last one where the time fits."""
-    entries = [*START, *(at(10 + 50 * k, "step_start_time", step_count=10 * k) for k in range(3)), at(160, "job_end_time")]
+    entries = [
+        *START,
+        *(at(10 + 50 * k, "step_start_time", step_count=10 * k) for k in range(3)),
+        at(160, "job_end_time"),
+    ]
     assert rows(tmp_path, entries) == [(0, 15, 5), (9, 60, 5), (19, 110, 5), (29, 160, 5)]
 
 
@@ -89,14 +110,23 @@ def test_restart_that_repeats_no_step_proves_the_last_one(tmp_path: Path) -> Non
 
 def test_old_attempt_that_goes_on_beside_the_new_one(tmp_path: Path) -> None:
     """Steps of an attempt that has not noticed its end are copies; the new attempt's own steps count."""
-    both = [at(65, "step_start_time", step_count=8), at(66, "step_start_time", step_count=10), at(75, "step_start_time", step_count=9)]
+    both = [
+        at(65, "step_start_time", step_count=8),
+        at(66, "step_start_time", step_count=10),
+        at(75, "step_start_time", step_count=9),
+    ]
     entries = [*START, *run(8, (40, 50)), at(55, "job_start_time"), *both, *run(10, (85,)), at(95, "job_end_time")]
     assert rows(tmp_path, entries) == [(8, 50, 10), (8, 75, 10), (9, 85, 10), (10, 95, 10)]
 
 
 def test_custom_events_are_not_the_step(tmp_path: Path) -> None:
-    """What the loop did beside the step is taken from the step's time, and the step ends before it where it came last."""
-    away = [at(14, "custom_badput_event_start_time", custom_badput_event_type="eval"), at(20, "custom_badput_event_end_time", custom_badput_event_type="eval")]
+    """What the loop did beside the step is taken from the step's time, and the step ends before it where it came
+    last.
+    """
+    away = [
+        at(14, "custom_badput_event_start_time", custom_badput_event_type="eval"),
+        at(20, "custom_badput_event_end_time", custom_badput_event_type="eval"),
+    ]
     assert rows(tmp_path, [*START, *run(0, (10,)), *away, *run(1, (20,))]) == [(0, 14, 4)]
 
 
@@ -115,12 +145,31 @@ def test_lost_slice_is_a_failure_and_a_restart_in_place(tmp_path: Path) -> None:
 
 def test_orbax_entries(tmp_path: Path) -> None:
     """A save blocks the loop from its begin for its length; a restore also tells the step it continues from."""
-    save = {"event_type": "save", "step": 4, "directory": "/ckpt", "synchronous": False, "checkpoint_manager_blocking_start_time": BASE + 30.0, "checkpoint_manager_blocking_duration_secs": 2.5}
-    restore = {"event_type": "emergency_restore", "step": 4, "checkpointer_start_time": BASE + 6.0, "checkpointer_duration_secs": 3.0}
-    entries = [*START, restore, save, {**save, "step": 5, "synchronous": True}, {**save, "checkpoint_manager_blocking_duration_secs": None}]
+    save = {
+        "event_type": "save",
+        "step": 4,
+        "directory": "/ckpt",
+        "synchronous": False,
+        "checkpoint_manager_blocking_start_time": BASE + 30.0,
+        "checkpoint_manager_blocking_duration_secs": 2.5,
+    }
+    restore = {
+        "event_type": "emergency_restore",
+        "step": 4,
+        "checkpointer_start_time": BASE + 6.0,
+        "checkpointer_duration_secs": 3.0,
+    }
+    entries = [
+        *START,
+        restore,
+        save,
+        {**save, "step": 5, "synchronous": True},
+        {**save, "checkpoint_manager_blocking_duration_secs": None},
+    ]
     parsed = read(write(tmp_path / "g.jsonl", entries), NAME)
     assert [(row[0], row[1], seconds(row[2])) for row in events(parsed, "step", "ts")][3:] == [
-        ("restore_begin", 4, 6), ("restore_end", 4, 9), ("resume", 4, 9), ("save_request", 4, 30), ("save_staged", 4, 32.5),
+        ("restore_begin", 4, 6), ("restore_end", 4, 9), ("resume", 4, 9), ("save_request", 4, 30),
+        ("save_staged", 4, 32.5),
         ("save_request", 5, 30), ("save_commit", 5, 32.5),
     ]  # fmt: skip
     assert parsed.lines["bad_time"] == 1
@@ -129,18 +178,25 @@ def test_orbax_entries(tmp_path: Path) -> None:
 def test_cloud_logging_export_reads_the_same(tmp_path: Path) -> None:
     """The payload of an exported record is the entry."""
     entries = [*START, *run(0, (10, 20))]
-    wrapped = [{"insertId": str(k), "jsonPayload": entry, "timestamp": "2031-04-05T06:06:40Z"} for k, entry in enumerate(entries)]
+    wrapped = [
+        {"insertId": str(k), "jsonPayload": entry, "timestamp": "2031-04-05T06:06:40Z"}
+        for k, entry in enumerate(entries)
+    ]
     assert rows(tmp_path, wrapped) == rows(tmp_path, entries)
 
 
 EFFECTIVE = {"06_two_ranks_duplicate": 100.2, "11_elastic": 156.0}
-"""Scenarios whose answer differs from the truth by construction, and ours: the second rank's end stands 0.2 s later; the wait for
-more slices inside the last step is no training, and of the step made twice the first execution counts (10 s, not 12 s)."""
+"""Scenarios whose answer differs from the truth by construction, and ours: the second rank's end stands 0.2 s later;
+the wait for more slices inside the last step is no training, and of the step made twice the first execution counts
+(10 s, not 12 s).
+"""
 
 
 @pytest.mark.shared
 def test_published_scenarios(tmp_path: Path, shared: Path) -> None:
-    """Effective training time of the 21 goodput scenarios agrees with the truth by construction, where there is one."""
+    """Effective training time of the 21 goodput scenarios agrees with the truth by construction, where there is
+    one.
+    """
     told: dict[str, Any] = {}
     for path in sorted((shared / "oracle" / "goodput").glob("[0-9]*.json")):
         scenario = json.loads(path.read_text(encoding="utf-8"))

@@ -54,7 +54,9 @@ def test_saved_steps_refuses_a_step_time_of_nothing(tmp_path: Path) -> None:
 
 
 def test_compilation_of_a_start(tmp_path: Path) -> None:
-    """Overlapping compiles of one rank are a union, the slowest rank counts, and one hit beside a miss is partly warm."""
+    """Overlapping compiles of one rank are a union, the slowest rank counts, and one hit beside a miss is partly
+    warm.
+    """
     folder = tmp_path / "logs" / "dove"
     folder.mkdir(parents=True)
     for rank, end in ((0, 6), (1, 9)):
@@ -63,15 +65,27 @@ def test_compilation_of_a_start(tmp_path: Path) -> None:
         write(folder / f"dedicated_log_torch_trace_rank_{rank}.log", trace.lines)
     rows = fleet_of(tmp_path / "logs").table("compilation").to_dicts()
     assert [{key: row[key] for key in row if key not in ("job", "k")} for row in rows] == [
-        {"ranks": 2, "compiles": 2, "recompiles": 2, "compile_us": 8 * SECOND, "hits": 1, "misses": 1, "warmth": "partly"}
+        {
+            "ranks": 2,
+            "compiles": 2,
+            "recompiles": 2,
+            "compile_us": 8 * SECOND,
+            "hits": 1,
+            "misses": 1,
+            "warmth": "partly",
+        }
     ]
 
 
 @pytest.mark.shared
 def test_published_event_log(tmp_path: Path, shared: Path) -> None:
-    """The published event log gives its published 43.43365004195837 % at 8 s a step; our own ETT is within a tenth of a point."""
+    """The published event log gives its published 43.43365004195837 % at 8 s a step; our own ETT is within a tenth of
+    a point.
+    """
     (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "event_log.jsonl").write_bytes((shared / "oracle" / "resiliency" / "event_log.jsonl").read_bytes())
+    (tmp_path / "logs" / "event_log.jsonl").write_bytes(
+        (shared / "oracle" / "resiliency" / "event_log.jsonl").read_bytes()
+    )
     view = saved_steps(fleet_of(tmp_path / "logs"), 8.0)
     assert view["percent"].to_list() == [pytest.approx(43.43365004195837, abs=1e-12)]
     assert view["ett"][0] == pytest.approx(0.4343, abs=0.001)
@@ -80,7 +94,9 @@ def test_published_event_log(tmp_path: Path, shared: Path) -> None:
 @pytest.mark.shared
 def test_published_calculator_scenarios(tmp_path: Path, shared: Path) -> None:
     """The calculator's own answers to five small logs come out of the same definition."""
-    told = json.loads((shared / "oracle" / "goodput" / "peer2_resiliency_calculator.json").read_text(encoding="utf-8"))["scenarios"]
+    told = json.loads((shared / "oracle" / "goodput" / "peer2_resiliency_calculator.json").read_text(encoding="utf-8"))[
+        "scenarios"
+    ]
     expected = {}
     for name, scenario in told.items():
         folder = tmp_path / "logs" / name
@@ -88,4 +104,6 @@ def test_published_calculator_scenarios(tmp_path: Path, shared: Path) -> None:
         write(folder / "events.jsonl", [{**event, "job_name": name} for event in scenario["events"]])
         expected[name] = scenario["result"]["goodput_percentage"]
     view = saved_steps(fleet_of(tmp_path / "logs"), 10.0)
-    assert dict(view.select("job", "percent").rows()) == {name: pytest.approx(value) for name, value in expected.items()}
+    assert dict(view.select("job", "percent").rows()) == {
+        name: pytest.approx(value) for name, value in expected.items()
+    }
