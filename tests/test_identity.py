@@ -45,7 +45,9 @@ def test_a_scheduler_id_is_taken_off_the_name(path: str, job: str, allocation: s
     assert (found.job_name, found.allocation) == (job, allocation)
 
 
-@pytest.mark.parametrize("stem", ["log", "train", "training", "trainer", "output", "out", "stdout", "console", "result_3"])
+@pytest.mark.parametrize(
+    "stem", ["log", "train", "training", "trainer", "output", "out", "stdout", "console", "result_3"]
+)
 def test_a_stem_that_says_nothing_takes_the_folder(stem: str) -> None:
     """The folder names the job of a file that could be called so anywhere."""
     found = who(f"logs/team/llama/{stem}.log")
@@ -122,9 +124,9 @@ def test_parts_rotations_and_packing_are_one_stream(name: str, part: int) -> Non
 def test_rotations_sort_from_old_to_new() -> None:
     """Higher rotation numbers are older, dates are older than the live file."""
     names = ["x.log.3", "x.log.2", "x.log.1", "x.log"]
-    assert sorted(reversed(names), key=lambda name: who(f"l/{name}").part) == names
+    assert sorted(set(names), key=lambda name: who(f"l/{name}").part) == names
     dates = ["x.log-20231231", "x.log-20240101", "x.log"]
-    assert sorted(reversed(dates), key=lambda name: who(f"l/{name}").part) == dates
+    assert sorted(set(dates), key=lambda name: who(f"l/{name}").part) == dates
 
 
 def test_an_agents_log_folder_gives_start_and_rank() -> None:
@@ -145,7 +147,13 @@ def test_a_template_stands_above_all() -> None:
     """Fields of a path template win, with or without the root in front."""
     text = '[paths]\ntemplates = ["{cluster}/{model}/{job}/{allocation}/**/rank{rank}.txt"]\n'
     found = who("logs/west/llama/ll-7b/99/x/y/rank12.txt", {"cluster": "east"}, text)
-    assert (found.cluster, found.model, found.job_name, found.allocation, found.rank) == ("west", "llama", "ll-7b", "99", 12)
+    assert (found.cluster, found.model, found.job_name, found.allocation, found.rank) == (
+        "west",
+        "llama",
+        "ll-7b",
+        "99",
+        12,
+    )
     assert found.how["job_name"] == "template"
     assert who("west/llama/ll-7b/99/rank1.txt", {}, text).job_name == "ll-7b"
 
@@ -184,7 +192,9 @@ def test_models_go_by_glob_or_regex_and_are_unknown_else() -> None:
     assert who("logs/team/x-70b-a.log").model is None
 
 
-@pytest.mark.parametrize("name", ["../x.log", "\u202etxt.log", "x" * 4000, "$(rm).log", "; drop", "é.log", "-.log", "...", "0"])
+@pytest.mark.parametrize(
+    "name", ["../x.log", "\u202etxt.log", "x" * 4000, "$(rm).log", "; drop", "é.log", "-.log", "...", "0"]
+)
 def test_hostile_names_are_data(name: str) -> None:
     """Any name gives a job name and never an error."""
     assert who(f"logs/{name}").job_name

@@ -53,7 +53,8 @@ def test_what_was_written_is_read(made: Path) -> None:
     assert found.files("event") == [(KEY_A, made / f"event/{KEY_A}.parquet"), (KEY_B, made / f"event/{KEY_B}.parquet")]
     assert found.files("step") == []
     assert found.problems() == []
-    rows = duckdb.sql(f"select count(*), min(line), max(ts) from read_parquet('{made}/event/*.parquet')").fetchall()
+    query = f"select count(*), min(line), max(ts) from read_parquet('{made}/event/*.parquet')"
+    rows = duckdb.connect().execute(query).fetchall()
     assert rows == [(6, 1, 1_700_000_000_000_002)]
 
 
@@ -181,9 +182,12 @@ def test_a_folder_of_other_files_is_never_made_a_lake(tmp_path: Path) -> None:
 
 def test_two_writers_exclude_each_other(made: Path) -> None:
     """While one process holds the lock, another gives up with a clear error."""
-    with durable.locked(made / lake.LOCK_NAME, 0), pytest.raises(LakeError, match="another ingest"):
-        with lake.writer(made, patience_s=0.1):
-            pass
+    with (
+        durable.locked(made / lake.LOCK_NAME, 0),
+        pytest.raises(LakeError, match="another ingest"),
+        lake.writer(made, patience_s=0.1),
+    ):
+        pass
 
 
 def test_the_lock_of_a_killed_writer_is_free(made: Path) -> None:
