@@ -1,4 +1,4 @@
-"""Scheduler accounting: layouts, broken records, times, states and GPUs; all expected numbers are worked out by hand."""
+"""Scheduler accounting: layouts, broken records, times, states and GPUs; expected numbers are worked out by hand."""
 
 from __future__ import annotations
 
