@@ -6,13 +6,16 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ettlog.errors import EttlogError
+from ettlog.lifecycle import OUTCOMES
 from ettlog.sink import display
+from ettlog.tables import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ettlog.ingest import IngestReport
+    from ettlog.manifest import SourceEntry
 
 FEW = 5
 """How many names or shapes are shown of each sort; -v shows all."""
@@ -23,10 +26,10 @@ def account(report: IngestReport, lake: Path, *, verbose: int) -> Iterator[str]:
     few = 10**6 if verbose else FEW
     yield f"files     {_counts(report.states) or 'none'}; the lake holds {report.sources:,}"
     if report.n_lines:
-        yield f"lines     {report.n_lines:,}: {_counts(report.lines)}"
+        yield f"lines     {report.n_lines:,}: {_counts({name: report.lines[name] for name in OUTCOMES})}"
         yield f"facts     {report.events:,} events, {report.steps:,} step lines, {report.records:,} scheduler records"
     if report.formats:
-        yield f"formats   {_counts(report.formats)}"
+        yield f"formats   {_counts(_most(report.formats))}"
     yield from _jobs(lake)
     yield from _inferences(report.inferences, few)
     yield from _some("rejected", [f"{file.name}: {file.why}" for file in report.rejected], few)
@@ -34,9 +37,9 @@ def account(report: IngestReport, lake: Path, *, verbose: int) -> Iterator[str]:
     yield from _some("unclaimed", report.unclaimed, few, "no format knows a line of these files")
     yield from _some(
         "unmatched",
-        [f"{count:,} x {shape}" for shape, count in report.unmatched],
+        [f"{number:,} x {shape}" for shape, number in report.unmatched],
         few,
-        "most frequent lines that no format knows, digits as 0",
+        "most frequent shapes of lines that no format knows",
     )
     yield from _some("problems", report.problems, few)
     yield f"next      {_next(report, lake)}"
@@ -45,10 +48,9 @@ def account(report: IngestReport, lake: Path, *, verbose: int) -> Iterator[str]:
 def would_read(logs: Sequence[Path], lake: Path, label: str | None) -> Iterator[str]:
     """Yield what an ingest would do with each file, reading none."""
     from ettlog import discover
-    from ettlog.lake import Lake
 
     found = discover.discover(list(logs), lake, label)
-    known = {entry.path: entry.bytes for entry in Lake.open(lake).sources} if (lake / "manifest.jsonl").exists() else {}
+    known = {entry.path: entry.bytes for entry in _listed(lake)} if (lake / "manifest.jsonl").exists() else {}
     for file in found.files:
         state = "new" if file.name not in known else "same size" if known[file.name] == file.bytes else "changed"
         yield f"{state}\t{file.bytes}\t{display(file.name)}"
@@ -56,8 +58,19 @@ def would_read(logs: Sequence[Path], lake: Path, label: str | None) -> Iterator[
         yield f"not read\t\t{display(skipped.name)}: {display(skipped.why)}"
 
 
+def _listed(lake: Path) -> list[SourceEntry]:
+    from ettlog.lake import Lake
+
+    opened = Lake.open(lake)
+    return [*opened.sources(), *opened.duplicates()]
+
+
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {display(name)}" for name, count in counts.items() if count)
+    return ", ".join(f"{number:,} {display(name)}" for name, number in counts.items() if number)
+
+
+def _most(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _jobs(lake: Path) -> Iterator[str]:
@@ -69,12 +82,14 @@ def _jobs(lake: Path) -> Iterator[str]:
     except EttlogError as error:
         yield f"jobs      none: {display(error.what)}"
         return
-    yield f"jobs      {jobs:,} jobs, {starts:,} starts in the lake"
+    yield f"jobs      {count(jobs, 'job')}, {count(starts, 'start')} in the lake"
 
 
 def _inferences(pairs: Iterable[tuple[str, str]], few: int) -> Iterator[str]:
     files = Counter(sentence for _, sentence in pairs)
-    yield from _some("inferred", [f"{sentence} ({count:,} files)" for sentence, count in files.most_common()], few)
+    yield from _some(
+        "inferred", [f"{sentence} ({count(number, 'file')})" for sentence, number in files.most_common()], few
+    )
 
 
 def _some(title: str, items: Sequence[str], few: int, meaning: str = "") -> Iterator[str]:

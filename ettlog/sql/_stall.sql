@@ -8,7 +8,9 @@
 -- inferred: whether no line tells the end
 -- evidence: path and line of the request
 WITH asked AS (
-  SELECT r.job, r.k, r.step, r.at_us, r.evidence, least(min(CASE WHEN d.state IN ('committed', 'staged') THEN d.at_us END)) AS done_us,
+  SELECT r.job, r.k, r.step, r.at_us, r.evidence,
+    -- an undated end carries the request's own instant and tells nothing
+    min(CASE WHEN d.state IN ('committed', 'staged') AND d.at_us > r.at_us THEN d.at_us END) AS done_us,
     max(CASE WHEN d.state = 'written' THEN d.at_us END) AS written_us
   FROM _save AS r
   LEFT JOIN _save AS d ON d.job = r.job AND d.k = r.k AND d.step = r.step AND d.state IN ('committed', 'staged', 'written')
@@ -19,7 +21,7 @@ WITH asked AS (
 mixed AS (
   SELECT job, k, step, at_us, evidence, done_us, written_us, CAST(NULL AS BIGINT) AS resumes_us, 1 AS place FROM asked
   UNION ALL
-  SELECT w.job, w.k, w.step, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.end_us - w.work_us), 0
+  SELECT w.job, w.k, w.step, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us), 0
   FROM _work AS w JOIN _steady AS s ON s.job = w.job AND s.k = w.k
 ),
 next AS (

@@ -1,0 +1,52 @@
+"""The sessions of the README, run as they stand."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.readme import README, copy_example, matches, ran, sessions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = README.read_text()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which the example fleet lies as the README's reader has it."""
+    return copy_example(tmp_path_factory.mktemp("readme"))
+
+
+@pytest.mark.slow
+def test_sessions_print_what_the_readme_shows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command prints, today, what stands below it; then the Python session gives what it shows."""
+    found = sessions(TEXT)
+    assert [shlex.split(command)[1] for command, _ in found][:3] == ["ingest", "ett", "attribute"]
+    for command, shown in found:
+        printed = ran(command, folder)
+        assert matches(shown, printed), f"{command}\n{printed}\n`make docs` writes the README anew"
+    monkeypatch.chdir(folder)
+    blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    examples = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "README.md", "README.md", 0)
+    assert len(examples.examples) > 5
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples).failed == 0
+
+
+def test_left_out_lines_match_any_lines() -> None:
+    """`...` on a line of its own stands for lines, or none; everything else must be there."""
+    assert matches("a\n...\nb\n", "a\nx\ny\nb")
+    assert matches("a\n...\nb\n", "a\nb")
+    assert not matches("a\n...\nb\n", "a\nx\nc")
+    assert not matches("a\nb\n", "a\nx\nb")
+
+
+@pytest.mark.parametrize("command", ["pip install .", "pipx install .", "uv tool install .", "make demo", "make test"])
+def test_readme_names_the_ways_to_install(command: str) -> None:
+    """Every way to install is named, and so are the two make targets."""
+    assert command in TEXT
