@@ -74,6 +74,16 @@ def each(column: pa.Array | None, read: Callable[[bytes], Any], kind: pa.DataTyp
     return pa.array([read(value) for value in coded.dictionary.to_pylist()], kind).take(coded.indices)
 
 
+def _level(job: bytes) -> str:
+    match = JOB_ID.match(job)
+    return "step" if match and match[2] else "job"
+
+
+def _job(job: bytes) -> str:
+    match = JOB_ID.match(job)
+    return cells.text(match[1] if match else job)
+
+
 @dataclass
 class Rows:
     """Collects rows; `lines` counts lines by outcome, instants are microseconds since 1970 UTC."""
@@ -151,11 +161,9 @@ class Rows:
         start, end = self._held(read, times, states)
         values: dict[str, pa.Array] = {
             "line": pa.array([record.line for record in records], pa.int64()),
-            "record": each(ids, lambda job: "step" if b"." in job else "job", pa.string(), count),
+            "record": each(ids, _level, pa.string(), count),
             "id": each(ids, cells.text, pa.string(), count),
-            "raw": each(
-                read.first("jobidraw", "jobid"), lambda job: cells.text(job.partition(b".")[0]), pa.string(), count
-            ),
+            "raw": each(read.first("jobidraw", "jobid"), _job, pa.string(), count),
             "state": states,
             "submit_us": instants(times["submit"]),
             "eligible_us": instants(times["eligible"]),
