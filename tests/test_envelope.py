@@ -33,6 +33,8 @@ def test_each_prefix_comes_off_alone(one: Envelope) -> None:
     [
         (b"plain text", b"plain text", None, None, None),
         (b"", b"", None, None, None),
+        (b"\xef\xbb\xbf", b"", None, None, None),
+        (b"\xef\xbb\xbf" * 20_000, b"\xef\xbb\xbf" * 19_999, None, None, None),
         (b"\xef\xbb\xbf2031-04-05T06:07:08.1234567Z x", b"x", None, None, b"2031-04-05T06:07:08.1234567Z"),
         (b"2031-04-05T06:07:08.1234567Z 7-task-1-0/0 [default3]: x", b" x", 3, None, b"2031-04-05T06:07:08.1234567Z"),
         (b" 3: [default5]:x", b"x", 3, None, None),

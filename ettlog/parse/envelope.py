@@ -222,8 +222,10 @@ def peel(line: bytes) -> Peeled:
     """
     if b"\x1b" in line:
         line = _ANSI.sub(b"", line)
-    at = 3 if line.startswith(_BOM) else 0
-    step = _BY_FIRST[line[at]] if at < len(line) else None
+    at = len(_BOM) if line[:1] == _BOM[:1] and line.startswith(_BOM) else 0
+    if at >= len(line):
+        return Peeled(b"", None, None, None, at)
+    step = _BY_FIRST[line[at]]
     match = None if step is None else step.match(line, at)
     if step is None or match is None:
         return Peeled(line[at:], None, None, None, at)
