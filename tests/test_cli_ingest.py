@@ -21,7 +21,7 @@ MESSY = str(ROOT / "fixtures/messy/logs")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Read the messy logs by the command, and return the lake with the account of the ingest."""
     path = tmp_path_factory.mktemp("cli") / "lake"
-    result = process(["ingest", MESSY, "--lake", str(path)])
+    result = process(["ingest", MESSY, "--workers", "1", "--lake", str(path)])
     assert result.returncode == 0, result.stderr
     assert result.stdout == ""
     return path, result.stderr
@@ -55,7 +55,7 @@ def test_account_covers_files_lines_jobs_and_the_next_command(lake: tuple[Path, 
 def test_account_shows_log_text_as_text(lake: tuple[Path, str]) -> None:
     """The samples of unmatched lines hold escapes and markup; stderr shows them without effect."""
     path, _ = lake
-    again = process(["ingest", MESSY, "--lake", str(path.parent / "other"), "-v"])
+    again = process(["ingest", MESSY, "--workers", "1", "--lake", str(path.parent / "other"), "-v"])
     assert "\x1b" not in again.stderr
     assert "\u202e" not in again.stderr
     assert "=HYPERLINK" in again.stderr
@@ -63,35 +63,37 @@ def test_account_shows_log_text_as_text(lake: tuple[Path, str]) -> None:
 
 def test_reading_again_skips_everything(lake: tuple[Path, str]) -> None:
     """A second run of the same command reads nothing."""
-    said = account(process(["ingest", MESSY, "--lake", str(lake[0])]).stderr)
+    said = account(process(["ingest", MESSY, "--workers", "1", "--lake", str(lake[0])]).stderr)
     assert said["files"] == "13 skipped; the lake holds 12"
     assert "lines" not in said
 
 
 def test_quiet_says_nothing(lake: tuple[Path, str]) -> None:
     """With -q an ingest without trouble is silent on both streams."""
-    result = process(["ingest", MESSY, "--lake", str(lake[0]), "-q"])
+    result = process(["ingest", MESSY, "--workers", "1", "--lake", str(lake[0]), "-q"])
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize(("limit", "code"), [("4", 0), ("3", 3), ("1%", 3), ("50%", 0)])
 def test_too_many_rejected_lines_are_exit_3(tmp_path: Path, limit: str, code: int) -> None:
     """Four of 181 lines could not be read: one bad time, one bad record, two torn ones."""
-    result = process(["ingest", MESSY, "--lake", str(tmp_path / "lake"), "--max-rejected", limit, "-q"])
+    result = process(
+        ["ingest", MESSY, "--workers", "1", "--lake", str(tmp_path / "lake"), "--max-rejected", limit, "-q"]
+    )
     assert result.returncode == code
     assert ("--max-rejected" in result.stderr) == (code == 3)
 
 
 def test_limit_that_is_no_number_is_a_usage_error(tmp_path: Path) -> None:
     """A limit is a number or a share."""
-    result = process(["ingest", MESSY, "--lake", str(tmp_path / "lake"), "--max-rejected", "few"])
+    result = process(["ingest", MESSY, "--workers", "1", "--lake", str(tmp_path / "lake"), "--max-rejected", "few"])
     assert result.returncode == 2
     assert not (tmp_path / "lake").exists()
 
 
 def test_dry_run_reads_nothing(tmp_path: Path) -> None:
     """A dry run lists each file with its state and size, and makes no lake."""
-    result = process(["ingest", MESSY, "--lake", str(tmp_path / "lake"), "--dry-run"])
+    result = process(["ingest", MESSY, "--workers", "1", "--lake", str(tmp_path / "lake"), "--dry-run"])
     assert "new\t200\tlogs/unclaimed.log" in result.stdout.splitlines()
     assert len(result.stdout.splitlines()) == 13
     assert not (tmp_path / "lake").exists()
