@@ -137,8 +137,8 @@ def _pairs(models: pl.DataFrame) -> Iterator[str]:
         return
     found = uncertainty.t_interval(gains)
     yield (
-        f"mean gain over {len(gains)} models, unweighted: {found.estimate:+.1f} points, {found.low:.1f} to {found.high:.1f} "
-        f"(95 %, t over models); sign-flip p {uncertainty.sign_flip(gains):.3f}"
+        f"mean gain over {len(gains)} models, unweighted: {found.estimate:+.1f} points, "
+        f"{found.low:.1f} to {found.high:.1f} (95 %, t over models); sign-flip p {uncertainty.sign_flip(gains):.3f}"
     )
 
 
