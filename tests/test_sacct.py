@@ -73,6 +73,7 @@ def test_one_record_gives_all_its_columns(tmp_path: Path) -> None:
             "exit_code": 0,
             "exit_signal": 0,
             "restarts": 3,
+            **dict.fromkeys(("ready_us", "task", "node", "cpus", "gpu_milli", "gpu_us", "count")),
         }
     ]
     assert parsed.lines == {"ignored": 1, "matched": 1}

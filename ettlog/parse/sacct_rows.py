@@ -155,7 +155,7 @@ class Rows:
         import pyarrow.compute as pc
 
         words = {"cluster": "cluster", "name": "jobname", "user": "user", "partition": "partition", "reason": "reason"}
-        numbers = {"nodes": ("nnodes", "allocnodes"), "restarts": ("restarts",)}
+        numbers = {"nodes": ("nnodes", "allocnodes"), "restarts": ("restarts",), "cpus": ("alloccpus", "ncpus")}
         ids, count = read.first("jobid", "jobidraw"), read.rows
         states = each(read.first("state"), cells.state, pa.string(), count)
         start, end = self._held(read, times, states)
@@ -180,9 +180,14 @@ class Rows:
         values |= {name: each(read.first(column), cells.word, pa.string(), count) for name, column in words.items()}
         values |= {name: each(read.first(*found), cells.number, pa.int32(), count) for name, found in numbers.items()}
         schema = arrow_schema("alloc")
+        columns = [(item.type, values.get(item.name)) for item in schema]
         arrays = [
-            pc.dictionary_encode(values[item.name]) if pa.types.is_dictionary(item.type) else values[item.name]
-            for item in schema
+            pa.nulls(count, kind)
+            if column is None
+            else pc.dictionary_encode(column)
+            if pa.types.is_dictionary(kind)
+            else column
+            for kind, column in columns
         ]
         return pa.record_batch(arrays, names=schema.names)
 
