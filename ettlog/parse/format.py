@@ -15,13 +15,14 @@ from pathlib import Path
 
 from ettlog.errors import FormatError
 from ettlog.lifecycle import CAUSES, KIND_BY_NAME
-from ettlog.parse.decode import CONVERTERS, NUMBERS, TEXTS
+from ettlog.parse.decode import CONVERTERS, HELPERS, NUMBERS, TEXTS, combine
 
 FOLDER = Path(__file__).parent / "formats"
 """Where the formats that come with ettlog live."""
 
 SOURCES = ("trainer", "launcher", "checkpoint", "compiler", "scheduler", "runtime")
-MIN_ANCHOR = 6
+MIN_ANCHOR = 5
+"""Shortest anchor in bytes: `it/s]` of a progress bar is one."""
 MAX_FILE = 1 << 20
 GROUP_NAMES = frozenset((*NUMBERS, *TEXTS, *CONVERTERS))
 """Every name a group of a regex may have."""
@@ -109,7 +110,7 @@ def fields(pattern: Pattern, match: re.Match[bytes]) -> dict[str, int | str]:
             column, value = decode_group(group, text)
             if value is not None:
                 found[column] = value
-    return found
+    return found if HELPERS.isdisjoint(pattern.groups) else combine(found)
 
 
 def decode_group(group: str, text: bytes) -> tuple[str, int | str | None]:
