@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ettlog import facts
-from ettlog.catalogue import Relation, checks, relations
 from ettlog.errors import UsageError
 from ettlog.facts import SHAPES
+from ettlog.relations import Relation, checks, relations
 from ettlog.schema import TABLES
+from ettlog.sink import ident
 
 if TYPE_CHECKING:
     import duckdb
@@ -80,7 +81,7 @@ class Fleet:
         for name, table in given.items():
             _copy(connection, name, SHAPES[name].columns, table)
         named = "SELECT DISTINCT name, name AS job_name, CAST(NULL AS VARCHAR) AS model FROM alloc"
-        connection.execute(f"CREATE TEMP TABLE name_fact AS {named}")
+        connection.execute("CREATE TEMP TABLE name_fact AS " + named)
         return cls(connection)
 
     def relations(self) -> list[str]:
@@ -91,8 +92,8 @@ class Fleet:
         """Return a relation or a fact table as a frame, in a stable order. Raise UsageError for an unknown name."""
         columns = self.shape(name)
         first = [column for column in _ORDER if column in columns]
-        keys = ", ".join(f'"{column}"' for column in [*first, *(c for c in columns if c not in first)])
-        frame: pl.DataFrame = self.connection.sql(f'SELECT * FROM "{name}" ORDER BY {keys}').pl()
+        keys = [ident(column) for column in [*first, *(c for c in columns if c not in first)]]
+        frame: pl.DataFrame = self.connection.table(name).order(", ".join(keys)).pl()
         return frame
 
     def shape(self, name: str) -> dict[str, str]:
@@ -105,7 +106,7 @@ class Fleet:
                 todo="see `ettlog schema` for their columns",
             )
         self._compute(name)
-        shape = self.connection.sql(f'SELECT * FROM "{name}"')
+        shape = self.connection.table(name)
         return dict(zip(shape.columns, map(str, shape.types), strict=True))
 
     def sql(self, query: str, **params: Any) -> pl.DataFrame:
@@ -157,7 +158,7 @@ class Fleet:
         relation = relations()[name]
         for need in relation.needs:
             self._compute(need)
-        self.connection.execute(f'CREATE TEMP TABLE "{name}" AS {relation.query}')
+        self.connection.execute(f"CREATE TEMP TABLE {ident(name)} AS " + relation.query)
         self._done.add(name)
 
     def _admit(self, query: str) -> None:
@@ -237,29 +238,22 @@ def _fill(
 
 def _copy(con: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, str], table: pa.Table | None) -> None:
     """Copy a table in memory into the database, with exactly the named columns and types; absent ones are null."""
-    shape = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
-    con.execute(f'CREATE TEMP TABLE "{name}" ({shape})')
+    shape = ", ".join(f"{ident(column)} {kind}" for column, kind in columns.items())
+    con.execute(f"CREATE TEMP TABLE {ident(name)} " + f"({shape})")
     if table is None or not table.num_rows:
         return
-    present = [column for column in columns if column in table.column_names]
-    names = ", ".join(f'"{column}"' for column in present)
-    values = ", ".join(f'CAST("{column}" AS {columns[column]})' for column in present)
-    con.register("given", table)
-    con.execute(f'INSERT INTO "{name}" ({names}) SELECT {values} FROM given')
-    con.unregister("given")
+    present = set(table.column_names)
+    values = [f"{ident(column) if column in present else 'NULL'}::{kind}" for column, kind in columns.items()]
+    con.from_arrow(table).project(", ".join(values)).insert_into(name)
 
 
 def _view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path]) -> None:
     """Make the view over the data files of a fact table; a file's name is its key."""
-    paths = ", ".join(_quoted(str(path.resolve())) for path in files)
+    paths = [str(path.resolve()) for path in files]
     columns = SHAPES[name].columns
     if not paths:
         _copy(con, name, columns, None)
         return
-    values = ", ".join(
-        f'CAST("{column}" AS {kind}) AS "{column}"' for column, kind in columns.items() if column != "key"
-    )
-    con.execute(
-        f'CREATE TEMP VIEW "{name}" AS SELECT parse_filename(filename, true) AS key, {values} '
-        f"FROM read_parquet([{paths}], filename = true, hive_partitioning = false)"
-    )
+    casts = [f"{ident(column)}::{kind} AS {ident(column)}" for column, kind in columns.items() if column != "key"]
+    read = con.read_parquet(paths, filename=True, hive_partitioning=False)
+    read.project(", ".join(["parse_filename(filename, true) AS key", *casts])).create_view(name)

@@ -18,7 +18,7 @@ LAYERS = (
     {"errors", "lifecycle", "schema", "sink", "windows", "conventions", "settings"},
     {"parse", "config"},
     {"lake", "ingest", "manifest", "durable", "discover", "workers", "identity"},
-    {"fleet", "relations", "columns", "checks"},
+    {"fleet", "relations", "facts"},
     {"cascade", "registry"},
     {"ett", "ett_sums", "ett_lost", "attribute", "jobs", "timeline", "status", "explain", "tables"},
     {"cli"},

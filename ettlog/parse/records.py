@@ -6,7 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from ettlog.parse import blocks, sacct
+from ettlog.parse import (
+    blocks,
+    dlrover_events,
+    goodput_entries,
+    maxtext_metrics,
+    nvrx_cycles,
+    one_logger,
+    resiliency_log,
+    sacct,
+    titan_jsonl,
+    torch_trace,
+)
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 HEAD = 1 << 16
@@ -21,7 +32,18 @@ class Reader(NamedTuple):
     read: Callable[[Path, ScanOptions], Parsed]
 
 
-READERS: tuple[Reader, ...] = (Reader(sacct.NAME, sacct.sniff, sacct.read),)
+READERS: tuple[Reader, ...] = (
+    Reader(torch_trace.NAME, torch_trace.sniff, torch_trace.read),
+    Reader(titan_jsonl.NAME, titan_jsonl.sniff, titan_jsonl.read),
+    Reader(dlrover_events.NAME, dlrover_events.sniff, dlrover_events.read),
+    Reader(one_logger.NAME, one_logger.sniff, one_logger.read),
+    Reader(goodput_entries.NAME, goodput_entries.sniff, goodput_entries.read),
+    Reader(resiliency_log.NAME, resiliency_log.sniff, resiliency_log.read),
+    Reader(maxtext_metrics.NAME, maxtext_metrics.sniff, maxtext_metrics.read),
+    Reader(nvrx_cycles.NAME, nvrx_cycles.sniff, nvrx_cycles.read),
+    Reader(sacct.NAME, sacct.sniff, sacct.read),
+)
+"""All readers; the first that knows a source reads it, so what could be mistaken for another kind stands last."""
 
 
 def reader_for(path: Path, options: ScanOptions) -> Reader | None:

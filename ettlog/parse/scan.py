@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ettlog.lifecycle import CLOCKS, OUTCOMES
+from ettlog.lifecycle import OUTCOMES
 from ettlog.parse.blocks import Reader, SourceRefusedError, open_source
 from ettlog.parse.carry import TAIL, DatedLines
 from ettlog.parse.clockwork import Clock
@@ -31,7 +31,6 @@ _EMPTY: Ints = np.zeros(0, np.int64)
 _TWINS = (-1, -2, 0, 1)
 """Which dated lines of a lower tier may be about an undated step, by distance: two before, two behind."""
 
-_CARRIED = CLOCKS.index("carried")
 
 
 class _Engine:
@@ -91,7 +90,7 @@ class _Scan:
         self.place = 0
         self.last = NULL
         self.last_place = -1
-        self.twins: dict[int, tuple[Ints, Ints]] = {}
+        self.twins: dict[int, tuple[Ints, Ints, Ints]] = {}
         self.hits = 0
         self.binary = False
 
@@ -255,16 +254,17 @@ class _BlockScan:
         undated = np.flatnonzero((tiers == 1) & (rows.ts == NULL))
         for tier in self.scan.engine.low_tiers:
             dated = np.flatnonzero((tiers == tier) & (rows.ts != NULL))
-            before = self.scan.twins.get(tier, (_EMPTY, _EMPTY))
+            before = self.scan.twins.get(tier, (_EMPTY, _EMPTY, _EMPTY))
             steps, instants = np.r_[before[0], rows.values[0][dated]], np.r_[before[1], rows.ts[dated]]
+            clocks = np.r_[before[2], rows.clock[dated]]
             behind = np.searchsorted(dated, undated) + len(before[0])
             for offset in _TWINS:
                 near = behind + offset
                 same = (near >= 0) & (near < len(steps)) & (rows.ts[undated] == NULL)
                 same[same] = steps[near[same]] == rows.values[0][undated[same]]
                 rows.ts[undated[same]] = instants[near[same]]
-                rows.clock[undated[same]] = _CARRIED
-            self.scan.twins[tier] = (steps[-2:], instants[-2:])
+                rows.clock[undated[same]] = clocks[near[same]]
+            self.scan.twins[tier] = (steps[-2:], instants[-2:], clocks[-2:])
         return rows
 
     # instants of undated lines

@@ -35,7 +35,8 @@ told AS (
 merged AS (
   SELECT coalesce(t.stream, p.stream) AS stream, coalesce(t.launch, p.launch) AS launch, t.speaks, t.trains, t.restarts,
     least(t.first_us, p.first_us) AS first_us, greatest(t.last_us, p.last_us) AS last_us, p.first_step, p.last_step,
-    coalesce(p.step_lines, 0) AS step_lines, p.last_us AS last_step_us, coalesce(t.resumed, t.restored) AS resumed_from
+    coalesce(p.step_lines, 0) AS step_lines, p.last_us AS last_step_us, 
+    coalesce(t.resumed, CASE WHEN t.restored < p.first_step THEN t.restored END) AS resumed_from
   FROM told AS t FULL JOIN stepped AS p ON p.stream = t.stream AND p.launch = t.launch
 ),
 following AS (

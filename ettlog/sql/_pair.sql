@@ -7,10 +7,28 @@
 -- end_us: last rank's end
 -- inferred: whether an instant is not printed
 -- evidence: path and line of the first line
-WITH edged AS (
-  SELECT m.job, m.k, k.part, k.edge, m.at_us, m.duration_us, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence,
+WITH undated AS (
+  SELECT DISTINCT job, k FROM mark WHERE kind = 'evaluation_end' AND NOT dated
+),
+instant AS (
+  SELECT m.job, m.k, m.path, m.line, m.at_us, CASE WHEN m.dated THEN m.at_us END AS stamp_us, CASE WHEN m.dated THEN 0 ELSE 1 END AS place
+  FROM mark AS m JOIN undated AS u ON u.job = m.job AND u.k = m.k
+  UNION ALL
+  SELECT w.job, w.k, NULL, NULL, w.begin_us, w.begin_us, 0 FROM _work AS w JOIN undated AS u ON u.job = w.job AND u.k = w.k
+),
+bound AS (
+  -- an undated result was printed between the stamps around it, and what came before it is the evaluation
+  SELECT path, line, first_value(stamp_us IGNORE NULLS) OVER (
+    PARTITION BY job, k ORDER BY at_us, place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_us
+  FROM instant
+),
+edged AS (
+  SELECT m.job, m.k, k.part, k.edge,
+    CASE WHEN m.kind = 'evaluation_end' AND NOT m.dated THEN coalesce(b.next_us, m.at_us) ELSE m.at_us END AS at_us, m.duration_us, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence,
     m.path, m.line
-  FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind
+  FROM mark AS m
+  JOIN lifecycle_kind AS k ON k.kind = m.kind
+  LEFT JOIN bound AS b ON b.path = m.path AND b.line = m.line AND m.kind = 'evaluation_end' AND NOT m.dated
   WHERE m.at_us IS NOT NULL AND (k.edge = 'both' OR k.part IN ('restore', 'compile', 'evaluation', 'publish'))
     AND k.edge <> ''
 ),
@@ -23,7 +41,9 @@ lined AS (
   WHERE w.job IN (SELECT job FROM edged WHERE part = 'evaluation')
 ),
 turned AS (
-  SELECT *, CASE WHEN edge <> 'end' AND coalesce(lag(edge) OVER w, 'end') <> 'begin' THEN 1 ELSE 0 END AS opens
+  SELECT *, CASE WHEN edge <> 'end' AND coalesce(lag(edge) OVER w, 'end') <> 'begin'
+    -- a checkpoint is loaded file by file: one load, unless a minute lies between
+    AND NOT (part = 'restore' AND at_us - coalesce(lag(at_us) OVER w, 0) < 60000000) THEN 1 ELSE 0 END AS opens
   FROM lined
   WINDOW w AS (PARTITION BY job, k, part ORDER BY at_us, CASE edge WHEN 'line' THEN 0 WHEN 'begin' THEN 1 ELSE 2 END, path, line)
 ),

@@ -4,7 +4,7 @@
 -- k: number of the start in its job
 -- step: step of the checkpoint
 -- state: requested, staged, written, committed, loaded
--- at_us: instant: the first rank's of a request, the last rank's of every other state
+-- at_us: instant: the first rank's of a request, the last rank's of every other state; of dated lines where there are any
 -- path: what was written, where the log names it
 -- evidence: path and line of the log line that gives the instant
 WITH told AS (
@@ -19,7 +19,9 @@ WITH told AS (
 ),
 ranked AS (
   SELECT *, row_number() OVER (PARTITION BY job, k, of_step, state
-    ORDER BY CASE WHEN state = 'requested' THEN at_us ELSE -at_us END NULLS LAST, path, line) AS nth
+    -- lines that name the step and hold a stamp before others
+    ORDER BY CASE WHEN state = 'loaded' AND step IS NULL THEN 1 ELSE 0 END, CASE WHEN dated THEN 0 ELSE 1 END,
+      CASE WHEN state = 'requested' THEN at_us ELSE -at_us END NULLS LAST, path, line) AS nth
   FROM told
 )
 SELECT job, k, of_step AS step, state, at_us, name AS path, path || ':' || CAST(line AS VARCHAR) AS evidence

@@ -1,0 +1,11 @@
+-- More than a tenth of a job's wall is unknown.
+-- needs: segment
+-- level: warning
+-- subject: job
+-- detail: share of the wall
+SELECT job AS subject,
+  CAST(sum(CASE WHEN component = 'unknown' THEN end_us - begin_us ELSE 0 END) * 100 // sum(end_us - begin_us) AS VARCHAR)
+    || ' % of the wall is unknown' AS detail
+FROM segment
+GROUP BY job
+HAVING sum(CASE WHEN component = 'unknown' THEN end_us - begin_us ELSE 0 END) * 10 > sum(end_us - begin_us)
