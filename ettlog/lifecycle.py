@@ -139,6 +139,7 @@ KINDS: tuple[Kind, ...] = (
         "",
         "a node's or rank's first own line (world info, world size, arguments)",
     ),
+    Kind("agent_start", 2, "launch", "begin", "", "a node's launcher agent comes up; stands for the launcher where that prints nothing"),
     Kind("trainer_start", 3, "launch", "begin", "", "the trainer announces itself; several ranks may, not saying which they are"),
     Kind("world", 0, "", "", "", "the world size is printed"),
     Kind("rendezvous_begin", 0, "rendezvous", "begin", "", "the agents meet"),

@@ -6,7 +6,6 @@ from collections import Counter
 
 from ettlog.lifecycle import CLOCKS
 from ettlog.parse import clock as clocks
-from ettlog.parse.template import NULL
 
 
 class Clock:
@@ -21,10 +20,8 @@ class Clock:
         self._counts: Counter[int] = Counter()
 
     def instant(self, stamp: clocks.Stamp) -> tuple[int, int]:
-        """Return (microseconds UTC, index of the clock's word), or (NULL, -1) where no instant can be told."""
+        """Return (microseconds UTC, index of the clock's word)."""
         us, word = self.source.instant(stamp)
-        if us is None:
-            return NULL, -1
         code = CLOCKS.index(word)
         self.saw(us, us, code, 1)
         return us, code
@@ -34,6 +31,13 @@ class Clock:
         self.first = first if self.first is None else min(self.first, first)
         self.last = last if self.last is None else max(self.last, last)
         self._counts[code] += count
+
+    def settle(self) -> int:
+        """Move the first and last instant out of the nominal year when all is read; return what all have to be moved by."""
+        shift = self.source.shift
+        self.first = None if self.first is None else clocks.moved(self.first, shift)
+        self.last = None if self.last is None else clocks.moved(self.last, shift)
+        return shift
 
     @property
     def word(self) -> str:

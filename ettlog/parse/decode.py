@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import signal
 from collections.abc import Callable, Mapping
 
@@ -101,6 +103,12 @@ def per_second(text: bytes) -> int | None:
     return None if not rate or rate < 0 else 1_000_000_000_000 // rate
 
 
+def product(text: bytes) -> int | None:
+    """Return the product of all whole numbers in a text: the world size of a device mesh."""
+    value = math.prod(int(part) for part in re.findall(rb"\d{1,7}", text[:256]))
+    return value if 0 < value <= _INT32 else None
+
+
 _EPOCH, _OVER, _MORE = "_epoch", "_over", "_more"
 
 
@@ -128,6 +136,7 @@ CONVERTERS: Mapping[str, tuple[str, Callable[[bytes], int | str | None]]] = {
     "total_s": ("duration_us", _unit(1_000_000)),
     "step_next": ("step", before),
     "step_rounded": ("step", rounded),
+    "world_product": ("world", product),
     "signal": ("code", signal_code),
     "stamp": ("stamp", words),
     "epoch": (_EPOCH, whole),

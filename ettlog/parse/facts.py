@@ -10,7 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ettlog.lifecycle import CLOCKS, KIND_BY_NAME
-from ettlog.parse.carry import advance, spans
+from ettlog.parse.clock import moved
+from ettlog.parse.carry import advance, per_step, spans
+from ettlog.parse.decode import TOTALS
 from ettlog.parse.format import Pattern
 from ettlog.parse.launches import Mark, number
 from ettlog.parse.template import COLUMNS, NULL
@@ -101,29 +103,34 @@ class Facts:
             undated.behind[missing] = us
         self.waiting = False
 
-    def tables(self) -> tuple[pa.Table, pa.Table]:
-        """Return the event table and the step table."""
+    def tables(self, shift: int = 0) -> tuple[pa.Table, pa.Table]:
+        """Return the event table and the step table; instants in the nominal year are moved by `shift` microseconds."""
         self._flush()
         steps = _joined(self._steps)
+        _move(shift, steps.ts)
         self._steps.clear()
         launches = np.array(number(self._marks, steps.line.tolist()), np.int64)
         step_launch = np.searchsorted(launches, steps.line, "right")
         tiers = np.array([pattern.tier for pattern in self.patterns] or [1])[steps.pattern]
         kept = _lowest_tier(step_launch, tiers, len(launches))
         steps, step_launch = Steps(*(_pick(part, kept) for part in steps)), step_launch[kept]
+        totals = np.array([not TOTALS.isdisjoint(pattern.groups) for pattern in self.patterns] or [False])
+        steps.values[2][:] = per_step(steps.values[0], step_launch, steps.values[2], totals[steps.pattern])
         undated = _all_undated(self._undated)
+        _move(shift, undated.before, undated.behind)
         steps, late = _carry_steps(steps, step_launch, undated)
-        return self._event_table(launches, undated, late), self._step_table(steps, step_launch)
+        return self._event_table(launches, undated, late, shift), self._step_table(steps, step_launch)
 
     def _flush(self) -> None:
         if self.events or not self._rows:
             self._rows.append(_event_rows(self.events, self.patterns))
             self.events = []
 
-    def _event_table(self, launches: Ints, undated: Undated, late: tuple[Ints, Ints, Ints]) -> pa.Table:
+    def _event_table(self, launches: Ints, undated: Undated, late: tuple[Ints, Ints, Ints], shift: int) -> pa.Table:
         rows = pa.concat_tables(self._rows).unify_dictionaries().combine_chunks()
         line = rows["line"].to_numpy()
         ts, clock = rows["ts"].to_numpy().copy(), rows["clock"].to_numpy().astype(np.int8)
+        _move(shift, ts)
         _carry_events(line, ts, clock, undated, late)
         schema = arrow_schema("event")
         made = {
@@ -147,6 +154,12 @@ class Facts:
         for name, values in zip(COLUMNS, steps.values, strict=True):
             made[name] = _nullable(values, schema.field(name).type)
         return pa.table([made[name] for name in schema.names], schema=schema)
+
+
+def _move(shift: int, *columns: Ints) -> None:
+    if shift:
+        for column in columns:
+            column[:] = [moved(us, shift) for us in column.tolist()]
 
 
 def _pick(part: object, kept: NDArray[np.bool_]) -> object:
