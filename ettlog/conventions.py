@@ -29,20 +29,24 @@ class Conventions(TypedDict, total=False):
 
 WORDS: dict[str, dict[str, str]] = {
     "basis": {
-        "allocated": "wall = hardware held (basis allocated)",
-        "elapsed": "wall = first allocation to last release (basis elapsed)",
-        "submitted": "wall = first submit to last release (basis submitted)",
+        "allocated": "basis allocated (hardware held)",
+        "elapsed": "basis elapsed (first allocation to last release)",
+        "submitted": "basis submitted (first submission to last release)",
     },
     "waste": {
-        "new_data": "the replay is the waste (waste new_data)",
-        "lost": "the first run of steps that were lost is the waste (waste lost)",
+        "new_data": "waste new_data (replays are the waste)",
+        "lost": "waste lost (steps that did not survive are the waste)",
     },
-    "ttr": {"first_new_step": "TTR to the first new step", "first_step": "TTR to the first step"},
+    "ttr": {"first_new_step": "TTR to the first new step", "first_step": "TTR to the first step of any kind"},
     "evaluation": {"wasted": "evaluation is waste", "effective": "evaluation counts as training"},
     "weight": {"gpu": "weighted by GPUs", "none": "not weighted by GPUs"},
     "mean": {"ratio-of-sums": "ratio of sums", "mean-of-ratios": "mean of the jobs' ratios"},
 }
 """Each convention, the values it takes (the first is the default), and the words a result states it in."""
+
+
+CONFIGURED = ("basis", "evaluation")
+"""Conventions whose default ettlog.toml may change, as `ett.basis` and `ett.evaluation`."""
 
 
 def settle(conventions: Mapping[str, object]) -> dict[str, str]:

@@ -158,7 +158,7 @@ def _refuse_clashes(found: Found) -> None:
                 todo="ingest the two folders one by one, each with another --as LABEL",
             )
     found.files[:] = [
-        a for a, b in zip(found.files, [*found.files[1:], None], strict=True) if b is None or a.name != b.name
+        a for a, b in zip(found.files, [*found.files[1:], None], strict=False) if b is None or a.name != b.name
     ]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
-from ettlog.conventions import groupings, sentence, settle
+from ettlog.conventions import CONFIGURED, groupings, sentence, settle
 from ettlog.errors import NoDataError
 from ettlog.lifecycle import PARTS
 from ettlog.windows import Window, moment, resolve
@@ -74,6 +74,7 @@ def ett(
     """
     timeline = load(fleet)
     span = period(timeline, {"since": since, "until": until, "window": window})
+    conventions = configured(fleet, conventions)
     if conventions.get("waste", "new_data") == "lost":
         timeline = timeline._replace(segment=_lost(fleet, timeline.segment))
     return measure(_select(timeline, jobs, models), span, by=by, **conventions)
@@ -111,11 +112,18 @@ def period(timeline: Timeline, selection: Selection) -> Window:
     )
 
 
+def configured(fleet: Fleet, conventions: Conventions) -> Conventions:
+    """Return conventions with those that the configuration sets filled in where none is given."""
+    keys = {name: f"ett.{name}" for name in CONFIGURED}
+    own = {name: fleet.config.get(key) for name, key in keys.items()} if fleet.config else {}
+    return cast("Conventions", own | {name: value for name, value in conventions.items() if value is not None})
+
+
 def describe(fleet: Fleet, selection: Selection, **conventions: Unpack[Conventions]) -> list[str]:
     """Return the sentences that state the window and the conventions of a result."""
     span = period(load(fleet), selection)
     edges = f"[{moment(span.since_us):%Y-%m-%d %H:%M:%S}, {moment(span.until_us):%Y-%m-%d %H:%M:%S}) UTC"
-    return [f"window: {edges}, {span.text}", f"counted: {sentence(settle(conventions))}"]
+    return [f"window: {edges}, {span.text}", f"counted: {sentence(settle(configured(fleet, conventions)))}"]
 
 
 def measure(
@@ -153,8 +161,8 @@ def _select(timeline: Timeline, jobs: Sequence[str] | None, models: Sequence[str
     import polars as pl
 
     chosen = pl.col("job").is_in(names)
-    frames = (timeline.segment, timeline.start, timeline.job)
-    return Timeline(*(frame.filter(chosen) for frame in frames), timeline.owners)
+    segment, start, job = (frame.filter(chosen) for frame in timeline[:3])
+    return Timeline(segment, start, job, timeline.owners)
 
 
 def matching(job: pl.DataFrame, jobs: Sequence[str] | None, models: Sequence[str] | None) -> list[str]:

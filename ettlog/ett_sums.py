@@ -36,9 +36,14 @@ def rows(timeline: Timeline, span: Window, rules: dict[str, str]) -> pl.DataFram
     moved = (pl.col("part") == lifecycle.EVALUATION) & pl.lit(rules["evaluation"] == "effective")
     return frame.with_columns(
         component=pl.when(moved).then(pl.lit(EFFECTIVE)).otherwise(pl.col("component")),
-        owner=pl.col("part").replace_strict({part: owner or "-" for part, owner in timeline.owners.items()}),
+        owner=pl.col("part").replace_strict(_owners(timeline)),
         gpus=gpus.cast(pl.Int64),
     )
+
+
+def _owners(timeline: Timeline) -> dict[str, str]:
+    """Return part -> owner; where nobody owns a part, the name of its component stands in brackets."""
+    return {part.part: timeline.owners.get(part.part) or f"({part.component})" for part in lifecycle.PARTS}
 
 
 def launches(timeline: Timeline, span: Window) -> pl.DataFrame:
@@ -156,7 +161,10 @@ def _over(column: str, whole: str) -> pl.Expr:
 def _shares(sums: pl.DataFrame) -> pl.DataFrame:
     """Divide, once, at the end: hours from microseconds, and shares of the wall from sums."""
     components = lifecycle.COMPONENTS
-    formula = 1 - (pl.col("tts") + pl.col("ttr")).cast(pl.Float64) / pl.col("wall").cast(pl.Float64)
+    lost = pl.col("tts") + pl.col("ttr")
+    # Where no trainer log shows a start or a step, nothing is known: neither 0 % nor, by the formula, 100 %.
+    seen = (lost > 0) | (pl.col(EFFECTIVE) > 0)
+    formula = pl.when(seen).then(1 - lost.cast(pl.Float64) / pl.col("wall").cast(pl.Float64))
     return sums.with_columns(
         _hours("own").alias("gpu_hours"),
         _over("own", "all").alias("share"),
@@ -165,7 +173,7 @@ def _shares(sums: pl.DataFrame) -> pl.DataFrame:
         *[_over(name, "wall").alias(f"{name}_share") for name in components],
         _hours("tts").alias("tts_gpu_hours"),
         _hours("ttr").alias("ttr_gpu_hours"),
-        ett=_over(EFFECTIVE, "wall"),
+        ett=pl.when(seen).then(_over(EFFECTIVE, "wall")),
         ett_formula=formula,
     ).with_columns(residual=pl.col("ett_formula") - pl.col("ett"))
 

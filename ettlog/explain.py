@@ -39,10 +39,17 @@ def explain(fleet: Fleet, row: str) -> pl.DataFrame:
             why="the job has no such start or part",
             todo=f"see `ettlog timeline {job}` for what it has",
         )
-    return _with_lines(frame, fleet.table("mark"))
+    return _with_lines(frame, _lines(fleet))
 
 
-def _with_lines(segment: pl.DataFrame, mark: pl.DataFrame) -> pl.DataFrame:
+def _lines(fleet: Fleet) -> pl.DataFrame:
+    """Return what each line of log says that became an event, by path and line."""
+    event = fleet.table("event").join(fleet.table("source").select("key", "path"), on="key")
+    said = event.select("path", "line", "kind", "format", "pattern", "clock")
+    return said.unique(["path", "line"], keep="first", maintain_order=True)
+
+
+def _with_lines(segment: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     found = segment.sort("begin_us").with_columns(
@@ -51,9 +58,6 @@ def _with_lines(segment: pl.DataFrame, mark: pl.DataFrame) -> pl.DataFrame:
         path=pl.col("evidence").str.extract(_EVIDENCE, 1),
         line=pl.col("evidence").str.extract(_EVIDENCE, 2).cast(pl.Int64),
         note=pl.col("evidence").str.extract(_EVIDENCE, 3),
-    )
-    lines = mark.select("path", "line", "kind", "format", "pattern", "clock").unique(
-        ["path", "line"], maintain_order=True
     )
     joined = found.join(lines, on=["path", "line"], how="left", maintain_order="left")
     return joined.select(

@@ -19,7 +19,8 @@ MICROS_PER_HOUR = 3_600_000_000
 def jobs(fleet: Fleet, *, jobs: Sequence[str] | None = None, models: Sequence[str] | None = None) -> pl.DataFrame:
     """Return one row per job, the oldest first.
 
-    Columns: those of the relation `job`, with `first_at` and `last_at` (UTC stamps) and `wall_hours` (hours).
+    Columns: those of the relation `job`, with `first_at` and `last_at` (UTC stamps), `wall_hours` (hours), and
+    `gpu_hours` and `ett` by the default conventions of `ett`: hardware held, weighted by GPUs.
 
     Args:
         fleet: an open lake.
@@ -30,7 +31,7 @@ def jobs(fleet: Fleet, *, jobs: Sequence[str] | None = None, models: Sequence[st
     """
     import polars as pl
 
-    from ettlog.ett import matching
+    from ettlog.ett import load, matching, measure, period
 
     frame = fleet.table("job")
     frame = frame.filter(pl.col("job").is_in(matching(frame, jobs, models)))
@@ -41,10 +42,19 @@ def jobs(fleet: Fleet, *, jobs: Sequence[str] | None = None, models: Sequence[st
             why="no job of this lake matches, or no log of a training job was read",
             todo="loosen --job and --model, or see `ettlog status` for what each file gave",
         )
-    return frame.sort("first_us", "job").with_columns(
-        first_at=pl.from_epoch("first_us", time_unit="us"),
-        last_at=pl.from_epoch("last_us", time_unit="us"),
-        wall_hours=pl.col("wall_us") / MICROS_PER_HOUR,
+    timeline = load(fleet)
+    held = pl.DataFrame(schema={"job": pl.String, "gpu_hours": pl.Float64, "ett": pl.Float64})
+    if timeline.segment["allocated"].any():
+        held = measure(timeline, period(timeline, {}), by="job").select("job", "gpu_hours", "ett")
+    return (
+        frame.drop("ett")
+        .join(held, on="job", how="left")
+        .sort("first_us", "job")
+        .with_columns(
+            first_at=pl.from_epoch("first_us", time_unit="us"),
+            last_at=pl.from_epoch("last_us", time_unit="us"),
+            wall_hours=pl.col("wall_us") / MICROS_PER_HOUR,
+        )
     )
 
 

@@ -191,7 +191,7 @@ KEYS: tuple[Key, ...] = (
     Key("jobs.rules", _LIST_OF_RULES, (), "regexes on job names that join them to logical jobs and models"),
     Key("jobs.models", _models, (), "globs, or `re:` and a regex, of job names, and their model"),
     Key("attribute.registry", _text, None, "path of the registry of optimizations"),
-    Key("attribute.basis", _choice("gpu", "wall"), "gpu", "what credit is counted in: GPU time or wall time"),
+    Key("attribute.basis", _choice("work", "wall"), "work", "what stays fixed: the training done, or the time held"),
     Key("ett.basis", _choice("allocated", "elapsed", "submitted"), "allocated", "which wall time ETT% is a share of"),
     Key("ett.evaluation", _choice("wasted", "effective"), "wasted", "what evaluation inside the loop counts as"),
     Key("limits.line_bytes", _number(256, 1 << 24), 1 << 16, "bytes of a line that patterns see"),

@@ -60,9 +60,10 @@ def encode(view: View, form: str, *, header: bool = True, raw_csv: bool = False)
 
 
 def readable(view: View) -> tuple[list[Shown], list[list[str]]]:
-    """Return the columns and the cells, as text, of the readable table of a view."""
+    """Return the columns and the cells, as text, of the readable table of a view; chosen columns without a value go."""
     frame = view.frame if view.readable is None else view.readable
-    shown = [item for item in view.shown or _all_columns(frame) if item.column in frame.columns]
+    chosen = [item for item in view.shown if item.column in frame.columns and _says(frame, item.column)]
+    shown = chosen if view.shown else _all_columns(frame)
     lines = frame.select([item.column for item in shown]).iter_rows()
     return shown, [[human(value, item.kind) for value, item in zip(line, shown, strict=True)] for line in lines]
 
@@ -83,7 +84,7 @@ def span(us: float) -> str:
     """Return microseconds as `[d-]hh:mm:ss`, with three decimals of a second below a minute."""
     seconds = abs(us) / 1e6
     sign = "-" if us < 0 else ""
-    if seconds < 60:
+    if round(seconds, 3) < 60:
         return f"{sign}{seconds:.3f}s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
@@ -93,7 +94,20 @@ def span(us: float) -> str:
 
 def _hours(value: float) -> str:
     size = abs(value)
+    if 0 < size < 0.005:
+        return "<0.01" if value > 0 else ">-0.01"
     return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size else "0"
+
+
+def _signed(value: float, decimals: int) -> str:
+    rounded = round(value, decimals)
+    return f"{rounded:+.{decimals}f}" if rounded else f"{0:.{decimals}f}"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun in the singular or plural: `1 job`, `2 jobs`, `2 recoveries`."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def _stamp(value: object) -> str:
@@ -120,13 +134,17 @@ KINDS: dict[str, Callable[..., str]] = {
     "number": _plain,
     "hours": _hours,
     "percent": lambda value: f"{100 * value:.1f} %",
-    "points": lambda value: f"{100 * value:+.1f}",
-    "signed": lambda value: f"{value:+.2f}",
+    "points": lambda value: _signed(100 * value, 1),
+    "signed": lambda value: _signed(value, 2),
     "span": span,
     "stamp": _stamp,
     "day": lambda value: f"{value:%Y-%m-%d}",
 }
 """How the values of a column are written for people; ratios are shown as percent or as percentage points."""
+
+
+def _says(frame: pl.DataFrame, column: str) -> bool:
+    return frame.is_empty() or frame[column].null_count() < frame.height
 
 
 def _all_columns(frame: pl.DataFrame) -> list[Shown]:

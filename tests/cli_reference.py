@@ -36,7 +36,8 @@ def reference() -> str:
 def _page(name: str) -> str:
     command: click.Command = import_module(f"ettlog.cli.{name}").command if name else app
     title = f"ettlog {name}".strip()
-    parent = click.Context(app, info_name="ettlog", max_content_width=WIDTH, terminal_width=WIDTH)
+    settings = {**app.context_settings, "max_content_width": WIDTH, "terminal_width": WIDTH}
+    parent = click.Context(app, info_name="ettlog", **settings)
     context = click.Context(command, info_name=name, parent=parent) if name else parent
     help_text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
     return f"## {title}\n\n```\n{help_text}\n```\n"

@@ -50,13 +50,14 @@ def golden_fleet(name: str = "run") -> FakeFleet:
             "planned": [0], "end_state": ["completed"], "open": [False], "ett": [175 / 290],
         }
     )  # fmt: skip
-    mark = pl.DataFrame(
+    event = pl.DataFrame(
         {
-            "path": ["logs/run.log"], "line": [7], "kind": ["worker_start"], "format": ["toy"], "pattern": ["v1"],
+            "key": ["k"], "line": [7], "kind": ["worker_start"], "format": ["toy"], "pattern": ["v1"],
             "clock": ["exact"],
         }
     )  # fmt: skip
-    return FakeFleet({"segment": segment, "start": start, "job": job, "mark": mark})
+    source = pl.DataFrame({"key": ["k"], "path": ["logs/run.log"]})
+    return FakeFleet({"segment": segment, "start": start, "job": job, "event": event, "source": source})
 
 
 def empty_fleet() -> FakeFleet:

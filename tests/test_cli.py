@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,7 +57,7 @@ def test_ett_shows_components_terms_and_both_forms() -> None:
     assert "+" not in rows["residual"]
     assert "8.6 %" in rows["residual"]
     assert "owner: compiler" in rows["compilation"]
-    assert "1 failures + 0 preemptions" in rows["NoF"]
+    assert "1 = 1 failure + 0 preemptions" in rows["NoF"]
     assert "38.7" in rows["wall"]  # 290 minutes x 8 GPUs
 
 
@@ -232,17 +231,15 @@ def test_no_colour_without_a_terminal() -> None:
 
 
 def test_help_is_quick() -> None:
-    """`ettlog --help` takes under 0.15 s, or at most 4 times what Python itself takes to start on a busy machine."""
+    """`ettlog --help` takes under 0.15 s of processor time, the start of Python included, at the best of five tries."""
 
-    def best(args: list[str]) -> float:
-        times = []
-        for _ in range(5):
-            begin = time.perf_counter()
-            subprocess.run([sys.executable, *args], capture_output=True, cwd=ROOT, check=True)
-            times.append(time.perf_counter() - begin)
-        return min(times)
+    def seconds() -> float:
+        before = os.times()
+        subprocess.run([sys.executable, "-m", "ettlog", "--help"], capture_output=True, cwd=ROOT, check=True)
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
 
-    assert best(["-m", "ettlog", "--help"]) < max(0.15, 4 * best(["-c", "pass"]))
+    assert min(seconds() for _ in range(5)) < 0.15
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -260,7 +257,12 @@ def test_completion_names_the_program(shell: str) -> None:
 def test_lake_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """ETTLOG_LAKE names the lake; --lake stands above it."""
     opened: list[str] = []
-    monkeypatch.setattr(ettlog, "open", lambda path: opened.append(str(path)) or golden_fleet())
+
+    def open_fleet(path: Path) -> FakeFleet:
+        opened.append(str(path))
+        return golden_fleet()
+
+    monkeypatch.setattr(ettlog, "open", open_fleet)
     monkeypatch.setenv("ETTLOG_LAKE", "from.env")
     run("jobs")
     run("jobs", "--lake", "from.flag")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from ettlog.fleet import Fleet
     from ettlog.registry import Registry
 
 __all__ = ["METHODS", "Attribution", "attribute", "attribute_ledger"]
@@ -56,7 +57,7 @@ class Attribution:
 
 
 def attribute(
-    fleet: Any,
+    fleet: Fleet,
     *,
     window: str | None = None,
     since: str | date | None = None,
@@ -76,8 +77,8 @@ def attribute(
     """
     ledger: pl.DataFrame = fleet.table("ledger")
     return attribute_ledger(
-        ledger, window=window, since=since, until=until, registry=_registry(fleet, registry), basis=basis or "work",
-        by=by, seed=seed, method=method, newest_us=_newest(fleet),
+        ledger, window=window, since=since, until=until, registry=_registry(fleet, registry),
+        basis=basis or _basis(fleet), by=by, seed=seed, method=method, newest_us=_newest(fleet),
     )  # fmt: skip
 
 
@@ -146,16 +147,24 @@ def _method(name: str) -> Any:
     return known[name]
 
 
-def _registry(fleet: Any, given: Registry | str | Path | None) -> Registry:
+def _registry(fleet: Fleet, given: Registry | str | Path | None) -> Registry:
+    """Return the registry given, else that of the configuration, else the lake's own copy, else an empty one."""
     if isinstance(given, str | Path):
         return registries.read(given)
     if given is not None:
         return given
-    own = Path(fleet.path) / "optimizations.toml"
-    return registries.read(own) if own.exists() else registries.EMPTY
+    named = fleet.config.text("attribute.registry") if fleet.config else None
+    own = fleet.lake.registry_path if fleet.lake else None
+    found = named or own
+    return registries.read(found) if found else registries.EMPTY
 
 
-def _newest(fleet: Any) -> int | None:
+def _newest(fleet: Fleet) -> int | None:
     """Return the newest instant of the lake, which windows count back from."""
-    newest = fleet.table("job")["last_us"].max()
-    return None if newest is None else int(newest)
+    newest = fleet.table("job")["last_us"].drop_nulls()
+    return int(newest.max()) if len(newest) else None  # type: ignore[arg-type]
+
+
+def _basis(fleet: Fleet) -> str:
+    """Return the basis of the configuration."""
+    return (fleet.config.text("attribute.basis") if fleet.config else None) or "work"

@@ -76,8 +76,8 @@ def open_book(panel: Panel, made: Links, registry: Registry) -> Book:
 
 def _claim(registry: Registry, names: frozenset[str], cell: tiers.Cell) -> tuple[str, str]:
     """Return (optimization, tier) of a change of amount: the one that declares the part, a bundle, or drift."""
-    if cell.tier == "unknown":
-        return "", "unknown"
+    if cell.tier == tiers.UNKNOWN:
+        return "", tiers.UNKNOWN
     claimants = registry.claimants(names, cell.part)
     return (" + ".join(claimants), cell.tier) if claimants else ("", "drift")
 
@@ -88,7 +88,9 @@ def claimed(registry: Registry, names: frozenset[str], cell: tiers.Cell) -> str:
 
 
 def _count_row(cell: tiers.Cell) -> str:
-    return "unknown" if cell.tier == "unknown" else "drift" if cell.driver == tiers.EXPOSURE else cell.count_tier
+    return (
+        tiers.UNKNOWN if cell.tier == tiers.UNKNOWN else "drift" if cell.driver == tiers.EXPOSURE else cell.count_tier
+    )
 
 
 def _migrating(panel: Panel) -> set[int]:

@@ -112,7 +112,7 @@ def _rows(work: Work, seed: int, replicates: int) -> tuple[list[dict[str, Any]],
 
 
 def _worth_a_row(row: _Figures) -> bool:
-    """Tell whether a row says something: claimed tiers always, the standing rows for the fleet, others when not zero."""
+    """Tell whether a row says something: claims always, the standing rows for the fleet, others when not zero."""
     standing = row.model == frames.ALL and row.tier in ("failure_count", "workload", "mix")
     return bool(row.optimization) or standing or row.saved != 0
 
@@ -189,7 +189,7 @@ def _figures(
     scope, optimization, tier = name
     mine = [work.book.rows[place] for place in places]
     low, high, note = _interval(mine, places, saved, boot)
-    runs = sum(counted[row] for row in mine if row in counted) if optimization and tier != "steady" else None
+    runs = sum(counted[row] for row in mine if row in counted) if optimization and tier != tiers.STEADY else None
     return _Figures(
         scope, optimization, tier, float(saved[places].sum()), float(bound[places].sum()), low, high, runs, note
     )

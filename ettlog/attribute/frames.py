@@ -32,13 +32,19 @@ _ORDER = pl.Enum(list(tiers.TIERS))
 
 def credit(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """Return the credit frame: `all` first, then models; claimed tiers first, the largest saving first."""
-    frame = pl.DataFrame(rows, schema=CREDIT)
+    frame = pl.DataFrame(rows, schema=CREDIT).filter(~_idle())
     order = [
         pl.col("model") != ALL, pl.col("model"), pl.col("optimization") == "",
         pl.col("saved_gpu_hours").sum().over("model", "optimization") * -1,
         pl.col("optimization"), pl.col("tier").cast(_ORDER),
     ]  # fmt: skip
     return frame.sort(order)
+
+
+def _idle() -> pl.Expr:
+    """Tell which claims say nothing: no saving and no bound, beside another row of the same optimization."""
+    nothing = (pl.col("saved_gpu_hours") == 0) & (pl.col("bound_gpu_hours").fill_null(0) == 0)
+    return nothing & (pl.col("optimization") != "") & (pl.len().over("optimization", "model") > 1)
 
 
 def ledger(panel: Panel, made: Links, change: Change, claims: list[list[str]], scale: float) -> pl.DataFrame:
@@ -127,6 +133,6 @@ def _facts(panel: Panel, slot: int) -> dict[str, Any]:
         "jobs": jobs, "starts": len(starts), "failures": kinds.get("failure", 0),
         "preemptions": kinds.get("preemption", 0), "nof": recoveries / jobs,
         "gpu_hours": held / GPU_HOUR, "ett": effective / held if held else None,
-        "tts_s": (time.get("first_start", 0) + time.get("restart", 0)) / cold / 1e6 if cold else None,
-        "ttr_s": time.get("recovery", 0) / recoveries / 1e6 if recoveries else None,
+        "tts_s": (time.get(tiers.FIRST_START, 0) + time.get(tiers.RESTART, 0)) / cold / 1e6 if cold else None,
+        "ttr_s": time.get(tiers.RECOVERY, 0) / recoveries / 1e6 if recoveries else None,
     }  # fmt: skip

@@ -96,7 +96,8 @@ def sentences(work: Work, credit: pl.DataFrame, models: pl.DataFrame) -> Iterato
     yield from _grounds(models)
     straddling = work.panel.rows.group_by("job").agg(pl.col("slot").n_unique() > 1)["slot"].sum()
     if straddling:
-        yield f"{straddling} jobs have starts in more than one period; each start counts where it was launched"
+        which = "1 job has" if straddling == 1 else f"{straddling:,} jobs have"
+        yield f"{which} starts in more than one period; each start counts where it was launched"
     if work.panel.undated_gpu_us:
         hours = work.panel.undated_gpu_us / frames.GPU_HOUR
         yield f"{hours:,.1f} GPU-hours of jobs without any dated start are left out"
@@ -120,4 +121,5 @@ def _transfers(credit: pl.DataFrame) -> Iterator[str]:
 def _grounds(models: pl.DataFrame) -> Iterator[str]:
     for ground, count in models.group_by("cut").len().sort("cut").rows():
         if ground != "rollout":
-            yield f"{count} models without a rollout of their own are cut at the {ground}; their changes are drift"
+            which = "1 model without a rollout of its own is" if count == 1 else f"{count} models without a rollout are"
+            yield f"{which} cut at the {ground}; what changed there is drift"

@@ -81,7 +81,7 @@ def _dated(ledger: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Give rows outside any start their job's first launch, and drop (and sum) what has no instant at all."""
     rows = ledger.with_columns(
         pl.col("model", "platform", "cluster", "owner").fill_null(""),
-        pl.col("kind").fill_null("unknown"),
+        pl.col("kind").fill_null(tiers.UNKNOWN),
         pl.col("launched_us").fill_null(pl.col("launched_us").min().over("job")),
         pl.col("start").fill_null(-1),
         pl.col(AMOUNT).fill_null(0).cast(pl.Int64),
@@ -155,7 +155,7 @@ def _statistics(
     _put(stats, keyed, pl.lit(1), pl.col(AMOUNT).sum())
     place = {name: 2 + index for index, name in enumerate(drivers)}
     _put(stats, keyed, pl.col("kind").replace_strict(place, return_dtype=pl.Int64), pl.col("start").n_unique())
-    ends = keyed.filter(pl.col("tier") == "shutdown")
+    ends = keyed.filter(pl.col("tier") == tiers.SHUTDOWN)
     _put(stats, ends, pl.lit(place[tiers.SHUTDOWNS]), pl.col("start").n_unique())
     _put_cells(stats, keyed, cells, 2 + len(drivers))
     return stats, keys["slot"].to_numpy().astype(np.int64)

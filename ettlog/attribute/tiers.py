@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ettlog.lifecycle import PARTS, RECOVERY_KINDS
+from ettlog.lifecycle import PARTS, RECOVERY_KINDS, STAGES, START_KINDS
 
+FIRST_START, RESTART, RECOVERY, STEADY, SHUTDOWN = (stage.stage for stage in STAGES)
+UNKNOWN = START_KINDS[-1]
 EFFECTIVE = "effective"
-CLAIMED = ("direct", "cascade", "recovery_only", "shutdown", "steady")
+CLAIMED = ("direct", "cascade", "recovery_only", SHUTDOWN, STEADY)
 """Tiers an optimization may claim, in the order they are printed."""
 UNCLAIMED = (
-    "failure_count", "workload", "mix", "entry", "exit", "migration", "drift", "interaction", "unknown",
+    "failure_count", "workload", "mix", "entry", "exit", "migration", "drift", "interaction", UNKNOWN,
 )  # fmt: skip
 """Rows nobody may claim, in the order they are printed."""
 TIERS = CLAIMED + UNCLAIMED
@@ -41,9 +43,9 @@ class Cell(NamedTuple):
 
 def cell(part: str, tier: str, kind: str) -> Cell:
     """Make the cell of a part, with the driver its tier asks for."""
-    if tier == "shutdown":
+    if tier == SHUTDOWN:
         return Cell(part, tier, "", SHUTDOWNS)
-    if tier in ("steady", "unknown"):
+    if tier in (STEADY, UNKNOWN):
         return Cell(part, tier, "", EXPOSURE)
     return Cell(part, tier, kind, kind)
 
@@ -55,17 +57,17 @@ def tier() -> pl.Expr:
     exists only there; a start of unknown kind is neither, so nobody may claim its change.
     """
     role, stage, kind = pl.col("role"), pl.col("stage"), pl.col("kind")
-    starting = stage.is_in(["first_start", "restart"])
-    recovering = stage == "recovery"
+    starting = stage.is_in([FIRST_START, RESTART])
+    recovering = stage == RECOVERY
     return (
         pl.when(role == "effective").then(pl.lit(EFFECTIVE))
-        .when(role == "unknown").then(pl.lit("unknown"))
-        .when((starting | recovering) & (kind == "unknown")).then(pl.lit("unknown"))
+        .when(role == UNKNOWN).then(pl.lit(UNKNOWN))
+        .when((starting | recovering) & (kind == UNKNOWN)).then(pl.lit(UNKNOWN))
         .when(starting).then(pl.lit("direct"))
         .when(recovering & (role == "startup")).then(pl.lit("cascade"))
         .when(recovering).then(pl.lit("recovery_only"))
-        .when(stage == "shutdown").then(pl.lit("shutdown"))
-        .otherwise(pl.lit("steady"))
+        .when(stage == SHUTDOWN).then(pl.lit(SHUTDOWN))
+        .otherwise(pl.lit(STEADY))
     )  # fmt: skip
 
 

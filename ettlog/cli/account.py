@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from ettlog.errors import EttlogError
 from ettlog.sink import display
+from ettlog.tables import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ettlog.ingest import IngestReport
+    from ettlog.manifest import SourceEntry
 
 FEW = 5
 """How many names or shapes are shown of each sort; -v shows all."""
@@ -34,9 +36,9 @@ def account(report: IngestReport, lake: Path, *, verbose: int) -> Iterator[str]:
     yield from _some("unclaimed", report.unclaimed, few, "no format knows a line of these files")
     yield from _some(
         "unmatched",
-        [f"{count:,} x {shape}" for shape, count in report.unmatched],
+        [f"{number:,} x {shape}" for shape, number in report.unmatched],
         few,
-        "most frequent lines that no format knows, digits as 0",
+        "most frequent shapes of lines that no format knows",
     )
     yield from _some("problems", report.problems, few)
     yield f"next      {_next(report, lake)}"
@@ -45,10 +47,9 @@ def account(report: IngestReport, lake: Path, *, verbose: int) -> Iterator[str]:
 def would_read(logs: Sequence[Path], lake: Path, label: str | None) -> Iterator[str]:
     """Yield what an ingest would do with each file, reading none."""
     from ettlog import discover
-    from ettlog.lake import Lake
 
     found = discover.discover(list(logs), lake, label)
-    known = {entry.path: entry.bytes for entry in Lake.open(lake).sources} if (lake / "manifest.jsonl").exists() else {}
+    known = {entry.path: entry.bytes for entry in _listed(lake)} if (lake / "manifest.jsonl").exists() else {}
     for file in found.files:
         state = "new" if file.name not in known else "same size" if known[file.name] == file.bytes else "changed"
         yield f"{state}\t{file.bytes}\t{display(file.name)}"
@@ -56,8 +57,15 @@ def would_read(logs: Sequence[Path], lake: Path, label: str | None) -> Iterator[
         yield f"not read\t\t{display(skipped.name)}: {display(skipped.why)}"
 
 
+def _listed(lake: Path) -> list[SourceEntry]:
+    from ettlog.lake import Lake
+
+    opened = Lake.open(lake)
+    return [*opened.sources(), *opened.duplicates()]
+
+
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {display(name)}" for name, count in counts.items() if count)
+    return ", ".join(f"{number:,} {display(name)}" for name, number in counts.items() if number)
 
 
 def _jobs(lake: Path) -> Iterator[str]:
@@ -69,12 +77,14 @@ def _jobs(lake: Path) -> Iterator[str]:
     except EttlogError as error:
         yield f"jobs      none: {display(error.what)}"
         return
-    yield f"jobs      {jobs:,} jobs, {starts:,} starts in the lake"
+    yield f"jobs      {count(jobs, 'job')}, {count(starts, 'start')} in the lake"
 
 
 def _inferences(pairs: Iterable[tuple[str, str]], few: int) -> Iterator[str]:
     files = Counter(sentence for _, sentence in pairs)
-    yield from _some("inferred", [f"{sentence} ({count:,} files)" for sentence, count in files.most_common()], few)
+    yield from _some(
+        "inferred", [f"{sentence} ({count(number, 'file')})" for sentence, number in files.most_common()], few
+    )
 
 
 def _some(title: str, items: Sequence[str], few: int, meaning: str = "") -> Iterator[str]:

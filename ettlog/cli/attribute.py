@@ -55,9 +55,7 @@ SUMMARY = (
 @click.option(
     "--basis",
     type=click.Choice(["work", "wall"]),
-    default="work",
-    show_default=True,
-    help="What stays fixed between the periods: the training that was done, or the time that was held.",
+    help="What stays fixed: the training that was done, or the time held; by default as configured, else work.",
 )
 @click.option(
     "--by",
@@ -98,6 +96,8 @@ def headline(found: Attribution) -> Iterator[str]:
     """Yield the finding in a sentence or two."""
     import polars as pl
 
+    from ettlog.tables import count
+
     head = found.header
     points, saved = head["points"], head["saved_gpu_hours"]
     moved = "rose" if points >= 0 else "fell"
@@ -105,7 +105,7 @@ def headline(found: Attribution) -> Iterator[str]:
     what = f"{abs(saved):,.0f} GPU-hours of overhead {'saved' if saved >= 0 else 'added'}"
     yield (
         f"ETT {moved} by {abs(points):.1f} points, {before} to {after}: {what}, "
-        f"over {head['models']:,} models, {head['jobs']:,} jobs, {head['starts']:,} starts."
+        f"over {count(head['models'], 'model')}, {count(head['jobs'], 'job')}, {count(head['starts'], 'start')}."
     )
     fleet = found.credit.filter(pl.col("model") == WHOLE_FLEET)
     claimed = fleet.filter(pl.col("optimization") != "")

@@ -8,21 +8,39 @@ import click
 
 from ettlog.cli import COMMANDS
 from ettlog.cli.options import Output, lake, output_options
+from ettlog.tables import Shown
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+SHOWN = (
+    Shown("level", "level"),
+    Shown("check", "check"),
+    Shown("subject", "subject"),
+    Shown("detail", "finding"),
+    Shown("sentence", "what is checked"),
+)
+BROKEN = "error"
 
 
 @click.command("check", short_help=COMMANDS["check"])
 @lake
 @output_options
 @click.pass_context
-def command(ctx: click.Context, lake: Path, out: Output) -> None:
-    """Check the files of the lake and the invariants of its relations; exit 1 when one does not hold."""
+def command(ctx: click.Context, /, lake: Path, out: Output) -> None:
+    """Check the files of the lake and the invariants of its relations.
+
+    An error is a defect (exit 1); a warning says that the evidence is thin somewhere.
+    """
     import ettlog
     from ettlog.cli.output import emit
-    from ettlog.tables import View
+    from ettlog.relations import checks
+    from ettlog.tables import View, count
 
-    frame = ettlog.open(lake).check()
-    emit(View(frame), out)
-    ctx.exit(0)
+    fleet = ettlog.open(lake)
+    found = fleet.check()
+    problems = fleet.lake.problems() if fleet.lake else []
+    wrong = int((found["level"] == BROKEN).sum())
+    header = [f"{count(len(checks()), 'check')}: {count(wrong, 'error')}, {count(found.height - wrong, 'warning')}"]
+    emit(View(found, header, [f"lake: {line}" for line in problems], SHOWN), out)
+    ctx.exit(1 if wrong else 0)

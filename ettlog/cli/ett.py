@@ -125,17 +125,31 @@ def grouped(
         label = total.with_columns(pl.lit("all" if key == by[0] else "").alias(key) for key in by)
         shown = [item._replace(kind="text") if item.kind == "day" else item for item in shown]
         readable = pl.concat([readable.with_columns(pl.col(by).cast(pl.String)), label.select(readable.columns)])
-    return View(frame, header, notes(frame), _titled(shown, conventions), readable)
+    return View(frame, header, notes(frame, by), _titled(shown, conventions), readable)
 
 
-def notes(frame: pl.DataFrame) -> list[str]:
+def notes(frame: pl.DataFrame, by: list[str] | None = None) -> list[str]:
     """Return what a reader must know before using the numbers."""
+    return [*_unknown_time(frame), *(line for key in by or () for line in _unnamed(frame, key))]
+
+
+def _unnamed(frame: pl.DataFrame, key: str) -> list[str]:
+    import polars as pl
+
+    from ettlog.tables import count
+
+    jobs = int(frame.filter(pl.col(key).is_null())["jobs"].sum())
+    return [f"{count(jobs, 'job')} without a {key}: ettlog.toml can tell it from job names"] if jobs else []
+
+
+def _unknown_time(frame: pl.DataFrame) -> list[str]:
     import polars as pl
 
     unknown, wall = frame.select(pl.col("unknown_gpu_hours").sum(), pl.col("gpu_hours").sum()).row(0)
     if not wall or unknown / wall <= UNKNOWN_BUDGET:
         return []
-    return [f"{100 * unknown / wall:.1f} % of the wall is unknown: the logs say nothing (budget {UNKNOWN_BUDGET:.0%})"]
+    share = f"{100 * unknown / wall:.1f} %"
+    return [f"{share} of the wall is unknown: the logs say nothing there (budget {100 * UNKNOWN_BUDGET:.0f} %)"]
 
 
 UNKNOWN_BUDGET = 0.05
@@ -144,44 +158,42 @@ UNKNOWN_BUDGET = 0.05
 
 def _components(row: dict[str, Any]) -> list[tuple[object, ...]]:
     from ettlog.lifecycle import COMPONENTS, PARTS
+    from ettlog.tables import count
 
     owners = {part.component: part.owner for part in PARTS}
     lines: list[tuple[object, ...]] = [
         (name, row[f"{name}_gpu_hours"], row[f"{name}_share"], f"owner: {owners[name]}" if owners[name] else None)
         for name in COMPONENTS
     ]
-    counts = f"{row['jobs']:,} jobs, {row['starts']:,} starts"
+    counts = f"{count(row['jobs'], 'job')}, {count(row['starts'], 'start')}"
     return [*lines, ("wall", row["wall_gpu_hours"], 1.0, counts)]
 
 
 def _terms(row: dict[str, Any]) -> list[tuple[object, ...]]:
-    from ettlog.tables import human
+    from ettlog.tables import count
 
     wall = row["wall_gpu_hours"]
     nof = row["failures"] + row["preemptions"]
     cold = row["starts"] - nof
-    mean = {name: human(row[name], "hours") or "-" for name in ("tts_hours", "ttr_hours")}
-    causes = f"{row['failures']:,} failures + {row['preemptions']:,} preemptions, {row['planned']:,} planned restarts"
+    each = [_each(row["tts_hours"], cold, "cold start"), _each(row["ttr_hours"], nof, "recovery")]
+    causes = f"{count(row['failures'], 'failure')} + {count(row['preemptions'], 'preemption')}"
     return [
         (None, None, None, None),
-        (
-            "TTS",
-            row["tts_gpu_hours"],
-            row["tts_gpu_hours"] / wall,
-            f"{mean['tts_hours']} h each x {cold:,} cold starts",
-        ),
-        (
-            "TTR",
-            row["ttr_gpu_hours"],
-            row["ttr_gpu_hours"] / wall,
-            f"{mean['ttr_hours']} h each x {nof:,} recoveries (NoF)",
-        ),
-        ("NoF", None, None, f"{nof:,} = {causes}"),
+        ("TTS", row["tts_gpu_hours"], row["tts_gpu_hours"] / wall, each[0]),
+        ("TTR", row["ttr_gpu_hours"], row["ttr_gpu_hours"] / wall, each[1]),
+        ("NoF", None, None, f"{nof:,} = {causes}; {count(row['planned'], 'planned restart')} beside them"),
         (None, None, None, None),
         ("ETT", None, row["ett"], "effective training / wall"),
         ("ETT, formula", None, row["ett_formula"], "1 - (TTS + NoF x TTR) / wall"),
         ("residual", None, row["residual"], "formula - ETT: losses outside start-up and recovery"),
     ]
+
+
+def _each(hours: float | None, number: int, noun: str) -> str:
+    """Return the number of starts behind a term, and their mean length."""
+    from ettlog.tables import count, span
+
+    return f"{count(number, noun)}, {span(hours * 3.6e9)} each" if hours is not None else count(number, noun)
 
 
 def _titled(shown: Any, conventions: dict[str, Any]) -> list[Shown]:

@@ -20,6 +20,7 @@ SHOWN = (
     Shown("gpus", "GPUs", "int"),
     Shown("first_at", "from (UTC)", "stamp"),
     Shown("wall_us", "wall", "span"),
+    Shown("gpu_hours", "GPU-h", "hours"),
     Shown("starts", "starts", "int"),
     Shown("failures", "failures", "int"),
     Shown("preemptions", "preempted", "int"),
@@ -27,6 +28,10 @@ SHOWN = (
     Shown("end_state", "end"),
     Shown("open", "open"),
     Shown("ett", "ETT", "percent"),
+)
+MEANING = (
+    "wall: first submission or launch to last release; GPU-h: hardware held; "
+    "ETT: the share of it that trained on new data"
 )
 
 
@@ -42,13 +47,4 @@ def command(lake: Path, jobs: tuple[str, ...], models: tuple[str, ...], out: Out
     from ettlog.tables import View
 
     frame = ettlog.jobs(ettlog.open(lake), jobs=jobs, models=models)
-    emit(
-        View(
-            frame,
-            header=[
-                "wall: hardware held, from first allocation to last release; ETT: its share that trained on new data"
-            ],
-            shown=SHOWN,
-        ),
-        out,
-    )
+    emit(View(frame, header=[MEANING], shown=SHOWN), out)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ettlog.conventions import WORDS
+from ettlog.conventions import CONFIGURED, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,13 +133,12 @@ def convention_options(function: Callable[..., R]) -> Callable[..., R]:
         return function(conventions=conventions, **values)
 
     for name, meanings in reversed(WORDS.items()):
+        other = ", or what ettlog.toml says" if name in CONFIGURED else ""
         text = "; ".join(f"{value}: {words.partition(' (')[0]}" for value, words in meanings.items())
         option = click.option(
             f"--{name}",
             type=click.Choice(list(meanings)),
-            default=next(iter(meanings)),
-            show_default=True,
-            help=f"{text}.",
+            help=f"{text}. By default {next(iter(meanings))}{other}.",
         )
         folded = option(folded)
     return folded

@@ -56,7 +56,8 @@ def paint(view: View, *, header: bool, wide: bool) -> str:
         into.print(sink.display(line), style="dim", soft_wrap=True)
     if view.header and header:
         into.print()
-    into.print(_table(view, header=header))
+    if not view.frame.is_empty():
+        into.print(_table(view, header=header))
     if view.notes:
         into.print()
     for line in view.notes:

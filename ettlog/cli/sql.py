@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -26,5 +27,5 @@ def command(query: str, lake: Path, out: Output) -> None:
     from ettlog.cli.output import emit
     from ettlog.tables import View
 
-    text = click.get_text_stream("stdin").read() if query == "-" else query
+    text = sys.stdin.read() if query == "-" else query
     emit(View(ettlog.open(lake).sql(text)), out)

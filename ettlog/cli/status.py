@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,12 +11,15 @@ from ettlog.cli.options import Output, lake, output_options
 from ettlog.tables import Shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    import polars as pl
 
 SHOWN = (
     Shown("path", "file"),
     Shown("state", "state"),
-    Shown("formats", "formats"),
+    Shown("named", "formats"),
     Shown("clock", "clock"),
     Shown("job_name", "job"),
     Shown("model", "model"),
@@ -28,24 +31,60 @@ SHOWN = (
     Shown("unmatched", "unmatched", "int"),
     Shown("lost", "lost", "int"),
 )
+FEW = 5
 
 
 @click.command("status", short_help=COMMANDS["status"])
 @lake
 @output_options
 def command(lake: Path, out: Output) -> None:
-    """Show the files of the lake: state, formats, clock, identity, and the fate of every line."""
-    import polars as pl
+    """Show the files of the lake: state, formats, clock, identity, and the fate of every line.
 
+    `lost` counts lines that were meant to be read and could not be: bad times, bad records, duplicates, overlong and
+    torn lines.
+    """
     import ettlog
     from ettlog.cli.output import emit
-    from ettlog.lifecycle import OUTCOMES
     from ettlog.tables import View
 
-    frame = ettlog.status(ettlog.open(lake))
-    header = [
-        f"{frame.height:,} files, {frame['n_lines'].sum():,} lines: "
-        + ", ".join(f"{frame[name].sum():,} {name}" for name in OUTCOMES if frame[name].sum())
-    ]
-    lost = frame.with_columns(lost=pl.sum_horizontal(OUTCOMES[3:]))
-    emit(View(frame, header=header, shown=SHOWN, readable=lost), out)
+    fleet = ettlog.open(lake)
+    frame = ettlog.status(fleet)
+    emit(View(frame, header(frame, lake), list(notes(frame, fleet)), SHOWN, readable(frame)), out)
+
+
+def header(frame: pl.DataFrame, lake: Path) -> list[str]:
+    """Return what the lake holds in all."""
+    from ettlog.lifecycle import OUTCOMES
+    from ettlog.tables import count
+
+    fates = ", ".join(f"{frame[name].sum():,} {name}" for name in OUTCOMES if frame[name].sum())
+    return [f"{lake}: {count(frame.height, 'file')}, {count(int(frame['n_lines'].sum()), 'line')}: {fates or 'none'}"]
+
+
+def readable(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame as people read it: formats by name, and one column for lines that were lost."""
+    import polars as pl
+
+    from ettlog.lifecycle import OUTCOMES
+
+    names = pl.col("formats").str.replace_all(r" \d+", "")
+    return frame.with_columns(named=names, lost=pl.sum_horizontal(OUTCOMES[3:]))
+
+
+def notes(frame: pl.DataFrame, fleet: Any) -> Iterator[str]:
+    """Yield what a reader must know: copies, files of no format, and what was inferred about zones and dates."""
+    import polars as pl
+
+    from ettlog.tables import count
+
+    copies = fleet.lake.duplicates() if fleet.lake else []
+    for entry in copies[:FEW]:
+        yield f"{entry.path} is a copy of {entry.of}, counted once"
+    if len(copies) > FEW:
+        yield f"and {count(len(copies) - FEW, 'more copy')}"
+    nobody = frame.filter(pl.col("formats").fill_null("") == "", pl.col("n_lines") > 0)
+    if not nobody.is_empty():
+        yield f"{count(nobody.height, 'file')} in no known format: {', '.join(nobody['path'].head(FEW))}"
+    sentences = [sentence for entry in (fleet.lake.sources() if fleet.lake else []) for sentence in entry.inferences]
+    for sentence in dict.fromkeys(sentences):
+        yield f"inferred in {count(sentences.count(sentence), 'file')}: {sentence}"

@@ -8,7 +8,9 @@
 -- inferred: whether no line tells the end
 -- evidence: path and line of the request
 WITH asked AS (
-  SELECT r.job, r.k, r.step, r.at_us, r.evidence, least(min(CASE WHEN d.state IN ('committed', 'staged') THEN d.at_us END)) AS done_us,
+  SELECT r.job, r.k, r.step, r.at_us, r.evidence,
+    -- an undated end carries the request's own instant and tells nothing
+    min(CASE WHEN d.state IN ('committed', 'staged') AND d.at_us > r.at_us THEN d.at_us END) AS done_us,
     max(CASE WHEN d.state = 'written' THEN d.at_us END) AS written_us
   FROM _save AS r
   LEFT JOIN _save AS d ON d.job = r.job AND d.k = r.k AND d.step = r.step AND d.state IN ('committed', 'staged', 'written')

@@ -1,0 +1,112 @@
+"""The package as a stranger installs it: the wheel holds everything, and its metadata names what it imports."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import ettlog
+from tests.conftest import ROOT
+from tests.imports import imports
+
+MODULE_OF = {"python-dateutil": "dateutil", "tzdata": ""}
+"""Distributions whose module has another name, or none."""
+
+
+def metadata() -> configparser.ConfigParser:
+    """Return setup.cfg."""
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    return parser
+
+
+def required() -> set[str]:
+    """Return the modules of the distributions that ettlog requires."""
+    lines = metadata()["options"]["install_requires"].split("\n")
+    names = [match.group() for line in lines if (match := re.match(r"[\w.-]+", line.strip()))]
+    return {MODULE_OF.get(name, name) for name in names} - {""}
+
+
+def test_requirements_are_what_is_imported() -> None:
+    """Every library that ettlog imports is required, and every required one is imported."""
+    used = {item.imported.split(".")[0] for item in imports(ROOT)} - set(sys.stdlib_module_names) - {"ettlog"}
+    assert used == required()
+
+
+def test_pyproject_holds_only_build_system_and_tools() -> None:
+    """Metadata lives in setup.cfg: a [project] table would hide it."""
+    assert set(tomllib.loads((ROOT / "pyproject.toml").read_text())) == {"build-system", "tool"}
+
+
+def test_version_is_in_the_changelog() -> None:
+    """The changelog has a section for this version."""
+    assert f"## [{ettlog.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy of the files that git knows."""
+    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    listed = subprocess.run(["git", "ls-files", "-z"], capture_output=True, cwd=ROOT, check=True).stdout.decode()
+    for name in filter(None, listed.split("\0")):
+        if name.startswith("ettlog/") or "/" not in name:
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((ROOT / name).read_bytes())
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(out),
+        str(source),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    return next(out.glob("*.whl"))
+
+
+@pytest.mark.slow
+def test_wheel_holds_code_and_data(wheel: Path) -> None:
+    """Every module, format, relation and check of the checkout is in the wheel, with the marker of typed packages."""
+    inside = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("ettlog/")}
+    kinds = (".py", ".toml", ".sql", ".typed")
+    here = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "ettlog").rglob("*")
+        if path.suffix in kinds or path.name == "py.typed"
+    }
+    assert inside == here
+    assert "ettlog/py.typed" in inside
+
+
+@pytest.mark.slow
+def test_wheel_answers_in_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
+    """The installed `ettlog` reads logs and answers, in a folder that is no checkout."""
+    home = tmp_path / "env"
+    venv.create(home, with_pip=False)
+    site = next((home / "lib").glob("python*")) / "site-packages"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--prefix", str(home), str(wheel)], check=True
+    )
+    # Its requirements come from the environment of the tests; ettlog itself is first found in the wheel.
+    (site / "requirements.pth").write_text(sysconfig.get_path("purelib"))
+    logs = ROOT / "fixtures" / "messy" / "logs"
+    program = [str(home / "bin" / "python"), str(home / "bin" / "ettlog")]
+    shown = subprocess.run([*program, "--version"], capture_output=True, text=True, cwd=tmp_path, check=True).stdout
+    assert shown == f"ettlog, version {ettlog.__version__}\n"
+    subprocess.run([*program, "ingest", str(logs)], check=True, capture_output=True, cwd=tmp_path)
+    assert (
+        "glued" in subprocess.run([*program, "status"], capture_output=True, text=True, cwd=tmp_path, check=True).stdout
+    )
