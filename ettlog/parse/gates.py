@@ -8,6 +8,9 @@ from typing import NamedTuple
 MAX_GATES = 60
 """Most literals of one automaton: from the 65th on its vector search falls back to a third of the speed."""
 
+MANY = 150
+"""From here on no shortening brings the literals under the limit: they stay as they are."""
+
 MIN_GATE = 6
 """Shortest literal in bytes; shorter ones are found everywhere."""
 
@@ -28,7 +31,7 @@ def choose(anchors: Sequence[bytes], *, kept: Iterable[bytes] = (), most: int = 
     """
     fixed = _minimal(kept)
     loose = [one for one in _minimal(anchors) if not any(_overlaps(one, keep) for keep in fixed)]
-    while len(fixed) + len(loose) > most:
+    while most < len(fixed) + len(loose) < MANY:
         best = _best(loose, fixed)
         if best is None:
             break
