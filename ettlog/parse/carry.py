@@ -8,18 +8,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ettlog.parse.clock import has_clock
 from ettlog.parse.template import NULL
 
 Ints = NDArray[np.int64]
 Dated = Callable[[bytes], int]
 """Returns the instant of a line in microseconds UTC, or NULL."""
 
-TAIL = 1 << 16
-"""Bytes at the end of a block that are looked at for its last dated line when the block holds no undated fact."""
+WINDOWS = (1 << 12, 1 << 16)
+"""Bytes looked at in turn for the dated line nearest to one place; the last size repeats."""
+
+NEAR, FAR = 4, 4096
+"""Lines before that are tried one by one, and the most bytes one of them may have."""
+
+MANY = 2000
+"""Number of undated lines in a block from which all its stamps are found at once."""
 
 
 class Neighbours(NamedTuple):
-    """For undated lines: the nearest dated line before (its place in the source and instant) and the first one behind."""
+    """For undated lines: the nearest dated line before (its place in the block and instant) and the first one behind."""
 
     place: Ints
     before: Ints
@@ -27,62 +34,101 @@ class Neighbours(NamedTuple):
 
 
 class DatedLines:
-    """The lines of one block that hold the shape of a time of day; read only where a neighbour needs them."""
+    """The lines of one block that hold an instant; a line is read only when a neighbour needs it."""
 
-    def __init__(self, data: bytearray, begin: int, end: int, dated: Dated) -> None:
-        """Find `dd:dd:dd` in `data[begin:end]`, where a line begins at `begin`."""
-        self._data, self._dated = data, dated
-        self.begins, self._ends = _candidates(data, begin, end)
-        self._known = np.zeros(len(self.begins), np.int8)
-        self._us = np.full(len(self.begins), NULL)
+    def __init__(self, data: bytearray, end: int, dated: Dated) -> None:
+        """Keep `data[:end]`, whole lines; `dated` reads one."""
+        self._data, self._end, self._dated = data, end, dated
+        self._text = np.frombuffer(data, np.uint8, end)
+        self._known: dict[int, int] = {}
 
-    def last(self) -> tuple[int, int]:
-        """Return (place in the block, instant) of the last dated line, or (-1, NULL)."""
-        return self._walk(len(self.begins) - 1, -1)
+    def before(self, at: int, floor: int = 0) -> tuple[int, int]:
+        """Return (place, instant) of the last dated line in `[floor, at)`, where lines begin at both; (-1, NULL) without one."""
+        high = at
+        for _ in range(NEAR):  # most often a line just before is dated
+            begin = self._data.rfind(b"\n", max(floor - 1, high - FAR, 0), max(high - 1, 0)) + 1
+            if high <= floor or (begin == 0 and high > FAR):
+                break
+            if begin >= floor and has_clock(bytes(self._data[begin : high - 1])):
+                us = self._line(begin)
+                if us != NULL:
+                    return begin, us
+            high = max(begin, floor)
+        return self._searched(high, floor)
 
-    def first(self) -> int:
-        """Return the instant of the first dated line, or NULL."""
-        return self._walk(0, 1)[1]
+    def _searched(self, at: int, floor: int) -> tuple[int, int]:
+        high, round_ = at, 0
+        while high > floor:
+            low = max(floor, high - WINDOWS[min(round_, len(WINDOWS) - 1)])
+            for clock in self._clocks(low, min(high + 7, at))[::-1].tolist():
+                begin, us = self._read(clock)
+                if us != NULL:
+                    return begin, us
+            high, round_ = low, round_ + 1
+        return -1, NULL
 
-    def around(self, at: Ints) -> Neighbours:
-        """Return the neighbours of lines that begin at `at` (sorted); place -1 and NULL where this block has none."""
-        index = np.searchsorted(self.begins, at)
+    def behind(self, at: int) -> int:
+        """Return the instant of the first dated line after the one that begins at `at`, or NULL; -1 stands before all."""
+        low = self._data.find(b"\n", at, self._end) + 1 if at >= 0 else 0
+        round_ = 0
+        while low < self._end:
+            high = min(self._end, low + WINDOWS[min(round_, len(WINDOWS) - 1)])
+            for clock in self._clocks(low, min(high + 7, self._end)).tolist():
+                us = self._read(clock)[1]
+                if us != NULL:
+                    return us
+            low, round_ = high, round_ + 1
+        return NULL
+
+    def around(self, at: Ints, capped: NDArray[np.bool_]) -> Neighbours:
+        """Return the neighbours of undated lines that begin at `at` (sorted); place -1 and NULL where this block has none.
+
+        The line behind is looked for only where `capped` says so, or where there is none before.
+        """
+        if len(at) >= MANY:
+            return self._all_around(at)
+        rows, last, floor = [], (-1, NULL), 0
+        for begin, wanted in zip(at.tolist(), capped.tolist(), strict=True):
+            found = self.before(begin, floor)
+            last, floor = (found if found[1] != NULL else last), begin
+            rows.append((*last, self.behind(begin) if wanted or last[1] == NULL else NULL))
+        return Neighbours(*np.array(rows, np.int64).reshape(-1, 3).T)
+
+    def _all_around(self, at: Ints) -> Neighbours:
+        newlines = np.flatnonzero(self._text == 10)
+        lines = np.unique(np.searchsorted(newlines, self._clocks(0, self._end)))
+        begins = np.where(lines > 0, newlines[lines - 1] + 1, 0)
+        index = np.searchsorted(begins, at)
         distinct, which = np.unique(index, return_inverse=True)
-        before = np.array([self._walk(int(k) - 1, -1) for k in distinct], np.int64).reshape(-1, 2)
-        same = {int(at[i]) for i in np.flatnonzero(np.isin(at, self.begins))}
-        behind = np.array([self._walk(int(k), 1, same)[1] for k in distinct], np.int64)
-        return Neighbours(before[which, 0], before[which, 1], behind[which])
+        walked = np.array([(*self._walk(begins, k - 1, -1), self._walk(begins, k, 1)[1]) for k in distinct.tolist()], np.int64)
+        return Neighbours(*walked[which].T)
 
-    def _walk(self, index: int, step: int, skip: set[int] | frozenset[int] = frozenset()) -> tuple[int, int]:
-        while 0 <= index < len(self.begins):
-            us = self._read(index)
-            if us != NULL and int(self.begins[index]) not in skip:
-                return int(self.begins[index]), us
+    def _walk(self, begins: Ints, index: int, step: int) -> tuple[int, int]:
+        while 0 <= index < len(begins):
+            begin, us = self._read(int(begins[index]))
+            if us != NULL:
+                return begin, us
             index += step
         return -1, NULL
 
-    def _read(self, index: int) -> int:
-        if not self._known[index]:
-            self._known[index] = 1
-            self._us[index] = self._dated(bytes(self._data[self.begins[index] : self._ends[index]]))
-        return int(self._us[index])
+    def _clocks(self, low: int, high: int) -> Ints:
+        """Return where `dd:dd:dd` stands in `[low, high)`: the place of its first colon."""
+        text = self._text
+        colon = np.flatnonzero(text[low + 2 : max(low + 2, high - 5)] == 58) + low + 2
+        colon = colon[text[colon + 3] == 58]
+        for shift in (-2, -1, 1, 2, 4, 5):
+            colon = colon[text[colon + shift] - 48 < 10]
+        return colon
 
+    def _read(self, at: int) -> tuple[int, int]:
+        """Return where the line around `at` begins, and its instant."""
+        begin = self._data.rfind(b"\n", 0, at) + 1
+        return begin, self._line(begin)
 
-def _candidates(data: bytearray, begin: int, end: int) -> tuple[Ints, Ints]:
-    """Return where the lines begin and end that hold `dd:dd:dd`."""
-    text = np.frombuffer(data, np.uint8)
-    colon = np.flatnonzero(text[begin + 2 : max(begin + 2, end - 5)] == 58) + begin + 2
-    colon = colon[text[colon + 3] == 58]
-    for shift in (-2, -1, 1, 2, 4, 5):
-        colon = colon[text[colon + shift] - 48 < 10]
-    begins, ends, line_end = [], [], -1
-    for at in colon.tolist():
-        if at > line_end:
-            begins.append(data.rfind(b"\n", begin, at) + 1 or begin)
-            line_end = data.find(b"\n", at, end)
-            line_end = end if line_end < 0 else line_end
-            ends.append(line_end)
-    return np.array(begins, np.int64), np.array(ends, np.int64)
+    def _line(self, begin: int) -> int:
+        if begin not in self._known:
+            self._known[begin] = self._dated(bytes(self._data[begin : self._data.find(b"\n", begin, self._end)]))
+        return self._known[begin]
 
 
 def advance(place: Ints, before: Ints, behind: Ints, durations: Ints) -> Ints:

@@ -165,7 +165,7 @@ ENVELOPES: tuple[Envelope, ...] = (
         b"[HCTR][06:07:08.123][INFO][RK3][main]: ",
     ),
     Envelope(
-        "ucx", b"[", rb"\[(?P<stamp>[12]\d{9}\.\d{6})\] \[(?P<node>[\w.-]{1,64}):NUM(?::NUM)?\] +",
+        "ucx", b"[", rb"\[(?P<stamp>[12]\d{9}\.\d{6})\] \[(?P<node>[\w.-]{1,64}):NUM(?::NUM)?\] ",
         b"[1933135628.123456] [gpu-a:4242:0] ",
     ),
 )  # fmt: skip

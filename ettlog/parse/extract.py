@@ -16,7 +16,7 @@ from ettlog.parse import clock as clocks
 from ettlog.parse.clockwork import Clock
 from ettlog.parse.envelope import peel
 from ettlog.parse.format import Pattern
-from ettlog.parse.template import COLUMNS, NULL, Learnt, Number, learn
+from ettlog.parse.template import COLUMNS, MAX_DIGITS, NULL, Learnt, Number, learn
 from ettlog.parse.uniform import Proof, prove
 
 Ints = NDArray[np.int64]
@@ -61,10 +61,16 @@ class Template:
         line[: len(text)] = np.frombuffer(text, np.uint8)
         inside = np.arange(width) < learnt.cover
         digit = (line >= 48) & (line < 58) & inside
-        digit[[at for at in learnt.exact if at < width]] = False
+        sensitive = [(at, chars) for at, chars in learnt.allowed if at < learnt.cover]
+        digit[[at for at, chars in sensitive if len(chars) == 1]] = False
+        self._allowed = [(at, np.isin(np.arange(256), list(chars))) for at, chars in sensitive if len(chars) > 1]
         self._line = line.view(np.uint64)
         self._equal = np.where(digit, 0xF0, np.where(inside, 0xFF, 0)).astype(np.uint8).view(np.uint64)
         self._low, self._six, self._ten = (np.where(digit, byte, 0).astype(np.uint8).view(np.uint64) for byte in (15, 6, 16))
+        dated = {at for part in (learnt.clock.parts if learnt.clock else ()) for at in part}
+        label = [at for at in range(learnt.offset) if digit[at] and at not in dated]
+        self._label = tuple(label) if len(label) <= MAX_DIGITS else ()
+        self._peel_all = len(label) > MAX_DIGITS
         self._groups = self._digit_groups()
         self._columns = np.array([at for group in self._groups for at in group], np.int64)
         self._powers = np.zeros((len(self._columns), len(self._groups)))
@@ -76,8 +82,9 @@ class Template:
             self._powers[:, -1] *= 10.0 ** (6 - len(learnt.clock.parts[6]))
 
     def _digit_groups(self) -> list[tuple[int, ...]]:
+        """Return the columns of each number: head and tail of the values, the label of the prefix, the parts of the date."""
         groups = [part for number in self.learnt.numbers for part in (number.head, number.tail)]
-        return groups + list(self.learnt.clock.parts if self.learnt.clock else ())
+        return [*groups, self._label, *(self.learnt.clock.parts if self.learnt.clock else ())]
 
     def gather(self, block: bytearray, at: Ints) -> tuple[NDArray[np.bool_], Bytes]:
         """Return which of the lines that begin at `at` are of this template, and the bytes of those."""
@@ -85,6 +92,8 @@ class Template:
         words = lines.view(np.uint64).reshape(len(at), self.width // 8)
         wrong = ((words ^ self._line) & self._equal) | (((words & self._low) + self._six) & self._ten)
         fits = np.bitwise_or.reduce(wrong, axis=1) == 0
+        for column, chars in self._allowed:
+            fits &= chars[words.view(np.uint8).reshape(-1, self.width)[:, column]]
         taken = words if fits.all() else words[fits]
         return fits, taken.view(np.uint8).reshape(-1, self.width)
 
@@ -97,8 +106,8 @@ class Template:
     def rows(self, lines: Bytes, at: Ints, source: Clock) -> tuple[NDArray[np.bool_], Rows]:
         """Return which lines are good after all, and the rows of the good ones."""
         found = self.numbers(lines)
-        good, rank = self._ranks(lines)
-        count = 2 * len(self.learnt.numbers)
+        count = 2 * len(self.learnt.numbers) + 1
+        good, rank = self._ranks(lines, found[:, count - 1])
         ts, clock = np.full(len(at), NULL), np.full(len(at), -1, np.int8)
         if self.learnt.clock is not None:
             naive, valid = _instants(found[:, count:])
@@ -119,27 +128,26 @@ class Template:
             columns[number.column] = _scaled(found[:, 2 * index], found[:, 2 * index + 1], number)
         return tuple(columns[name] for name in COLUMNS)
 
-    def _ranks(self, lines: Bytes) -> tuple[NDArray[np.bool_], Ints]:
-        """Return the rank of each line, and which lines have the envelope that was learnt: each distinct prefix is peeled."""
+    def _ranks(self, lines: Bytes, labels: Ints) -> tuple[NDArray[np.bool_], Ints]:
+        """Return the rank of each line, and which lines have the envelope that was learnt: each distinct label is peeled."""
         learnt = self.learnt
-        good = np.ones(len(lines), bool)
+        good = np.full(len(lines), not self._peel_all)
         rank = np.full(len(lines), NULL if learnt.rank is None else learnt.rank)
-        head = lines[:, : learnt.offset].copy()
-        for part in learnt.clock.parts if learnt.clock else ():
-            inside = [column for column in part if column < learnt.offset]
-            head[:, inside] = head[:1, inside]
-        if not learnt.offset or (head == head[0]).all():
-            distinct, which = np.zeros(1, np.int64), np.zeros(len(lines), np.int64)
-        else:
-            _, distinct, which = np.unique(head, axis=0, return_index=True, return_inverse=True)
-            which = which.reshape(-1)
-        for index, first in enumerate(distinct):
-            peeled = peel(bytes(head[first]) + learnt.line[learnt.offset :]) if learnt.offset else None
-            if peeled is not None:
-                mine = which == index
-                rank[mine] = NULL if peeled.rank is None else peeled.rank
-                good[mine] = peeled.offset == learnt.offset
+        if not self._label:
+            return good, rank
+        for label in np.unique(labels).tolist():
+            mine = labels == label
+            peeled = peel(self._relabelled(label))
+            rank[mine] = NULL if peeled.rank is None else peeled.rank
+            good[mine] = peeled.offset == learnt.offset
         return good, rank
+
+    def _relabelled(self, label: int) -> bytes:
+        """Return the line learnt from with other digits in its prefix; its date stays."""
+        line = bytearray(self.learnt.line)
+        for column, digit in zip(self._label, str(label).zfill(len(self._label)), strict=True):
+            line[column] = ord(digit)
+        return bytes(line)
 
     def _to_utc(self, local: Ints, good: NDArray[np.bool_], source: Clock) -> tuple[Ints, NDArray[np.int8]]:
         """Turn stamps into UTC; a zone's offset changes only at quarters of an hour, so one stamp stands for its quarter."""
@@ -195,22 +203,23 @@ class StepReader:
     def read(self, block: bytearray, pool: Pool, clock: Clock) -> tuple[list[Rows], Ints]:
         """Return rows read by template, and the indices of the lines left for their regexes.
 
-        Each round takes the first line left, finds or learns its template, and reads all lines of that template.
+        Each round takes a line from the middle of those left (the first ones are often of a rare kind), finds or learns its template, and reads all lines of that template.
         """
         left: Ints = np.arange(len(pool.at))
         found: list[Rows] = []
         slow: list[int] = []
         rounds = _Rounds()
         while len(left) and rounds.worth(len(left)):
-            row, before = int(left[0]), len(left)
+            middle, before = len(left) // 2, len(left)
+            row = int(left[middle])
             line = bytes(block[pool.at[row] : pool.end[row]])
             for template in self._templates(line, pool):
                 left = self._apply(template, block, pool, left, clock, found)
-                if not len(left) or int(left[0]) != row:
+                if len(left) <= middle or int(left[middle]) != row:
                     break
             else:
                 slow.append(row)
-                left = left[1:]
+                left = np.delete(left, middle)
             rounds.note(before - len(left))
         return found, np.sort(np.concatenate([left, np.array(slow, np.int64)]))
 
@@ -271,7 +280,7 @@ class _Rounds:
     def worth(self, left: int) -> bool:
         """Tell whether the last rounds took enough lines, out of `left`, to go on."""
         last = self._taken[-6:]
-        return len(last) < 6 or sum(last) >= max(6, left // 8)
+        return len(last) < 6 or sum(last) >= 6 * (10 + left // 40)
 
 
 def _scaled(head: Ints, tail: Ints, number: Number) -> Ints:

@@ -26,7 +26,9 @@ FLUSH = 20_000
 
 _ENDS = {kind.kind: bool(kind.end_state) for kind in KIND_BY_NAME.values()}
 _OPENS = {kind.kind: kind.opens for kind in KIND_BY_NAME.values()}
-_EVENT_FIELDS = tuple(column.name for column in EVENT if column.name not in ("line", "launch", "ts", "clock", "kind", "format", "pattern"))
+_EVENT_FIELDS = tuple(
+    column.name for column in EVENT if column.name not in ("line", "launch", "ts", "clock", "kind", "format", "pattern")
+)
 _WORDS = {column.name for column in (*EVENT, *STEP) if column.type == "word"}
 
 
@@ -138,7 +140,9 @@ class Facts:
             "ts": _nullable(ts, pa.int64()),
             "clock": _words(clock, CLOCKS),
         }
-        return pa.table([made.get(name, rows[name] if name in rows.column_names else None) for name in schema.names], schema=schema)
+        return pa.table(
+            [made.get(name, rows[name] if name in rows.column_names else None) for name in schema.names], schema=schema
+        )
 
     def _step_table(self, steps: Steps, launch: Ints) -> pa.Table:
         schema = arrow_schema("step")
@@ -204,7 +208,9 @@ def _carry_steps(steps: Steps, launch: Ints, undated: Undated) -> tuple[Steps, t
     return steps, (place, steps.line[missing], steps.ts[missing])
 
 
-def _carry_events(line: Ints, ts: Ints, clock: NDArray[np.int8], undated: Undated, late: tuple[Ints, Ints, Ints]) -> None:
+def _carry_events(
+    line: Ints, ts: Ints, clock: NDArray[np.int8], undated: Undated, late: tuple[Ints, Ints, Ints]
+) -> None:
     """Give undated events the instant of the dated line before them, or of a later undated step between the two."""
     missing = np.flatnonzero(ts == NULL)
     clock[missing] = UNDATED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -20,9 +20,8 @@ STEP = KIND_BY_NAME["step"].kind
 
 
 class Hits(NamedTuple):
-    """Literals found in a block, in order: which one and where it begins; those of step lines apart."""
+    """Where literals of events begin in a block, in order; which literal of step lines begins where."""
 
-    gates: Ints
     at: Ints
     step_gates: Ints
     step_at: Ints
@@ -34,20 +33,60 @@ class Finder:
     def __init__(self, patterns: Sequence[Pattern], *, steps: bool) -> None:
         """Choose the literals; without `steps` those of step patterns are left out."""
         chosen = [index for index, one in enumerate(patterns) if steps or one.kind != STEP]
+        frequent = [index for index in chosen if patterns[index].kind == STEP]
+        avoid = b"\n".join(sample.line.encode() for index in frequent for sample in patterns[index].samples)
         anchors = [patterns[index].anchor for index in chosen]
-        frequent = [patterns[index].anchor for index in chosen if patterns[index].kind == STEP]
-        gates = choose(anchors, kept=frequent)
+        gates = choose(anchors, kept=[patterns[index].anchor for index in frequent], avoid=avoid)
         owners = [[chosen[owner] for owner in row] for row in gates.owners]
-        self.events = tuple(tuple(i for i in row if patterns[i].kind != STEP) for row in owners)
-        self.steps = tuple(tuple(i for i in row if patterns[i].kind == STEP) for row in owners)
-        self._has_event = np.array([bool(row) for row in self.events] or [False])
+        self.steps = tuple(tuple(index for index in row if patterns[index].kind == STEP) for row in owners)
         self._has_step = np.array([bool(row) for row in self.steps] or [False])
-        self._search = BytesAhoCorasick(gates.literals, matchkind=MatchKind.LeftmostFirst) if gates.literals else None
+        self._search = _automaton(gates.literals, MatchKind.LeftmostFirst)
+        self._events: dict[bytes, list[int]] = {}
+        for index in chosen:
+            if patterns[index].kind != STEP:
+                self._events.setdefault(patterns[index].anchor, []).append(index)
+        self._owners = list(self._events.values())
+        self._anchors = _automaton(tuple(self._events), MatchKind.Standard)
+        self._ends = np.array([len(gate) for gate in gates.literals] or [0])
+        stepping = {gate for gate in gates.literals if any(gate in patterns[index].anchor for index in frequent)}
+        goes_on = [_goes_on(gate, self._events, gates.literals) if gate in stepping else _ANY for gate in gates.literals]
+        self._goes_on = np.array(goes_on or [_ANY])
 
     def find(self, text: memoryview) -> Hits:
         """Return all literals found in `text`."""
         found = self._search.find_matches_as_indexes(text) if self._search else []
         flat = np.fromiter(chain.from_iterable(found), np.int64, 3 * len(found)).reshape(-1, 3)
         gates, at = flat[:, 0], flat[:, 1]
-        event, step = self._has_event[gates], self._has_step[gates]
-        return Hits(gates[event], at[event], gates[step], at[step])
+        behind = np.frombuffer(text, np.uint8)[np.minimum(at + self._ends[gates], len(text) - 1)]
+        event, step = self._goes_on[gates, behind], self._has_step[gates]
+        return Hits(at[event], gates[step], at[step])
+
+    def wanted(self, line: bytes) -> list[int]:
+        """Return the event patterns whose anchors are on a line, in their order."""
+        if self._anchors is None:
+            return []
+        found = {hit[0] for hit in self._anchors.find_matches_as_indexes(line, overlapping=True)}
+        return sorted(index for anchor in found for index in self._owners[anchor])
+
+
+_ANY = np.ones(256, bool)
+
+
+def _goes_on(gate: bytes, anchors: Iterable[bytes], gates: Iterable[bytes]) -> NDArray[np.bool_]:
+    """Return which bytes behind a literal of step lines show that it may also be part of an event's anchor, or hide a literal."""
+    found = np.zeros(256, bool)
+    for anchor in anchors:
+        at = anchor.find(gate)
+        while at >= 0:
+            rest = anchor[at + len(gate) : at + len(gate) + 1]
+            found[rest[0] if rest else slice(None)] = True
+            at = anchor.find(gate, at + 1)
+    for other in gates:
+        for size in range(1, min(len(gate), len(other))):
+            if gate[-size:] == other[:size]:
+                found[other[size]] = True
+    return found
+
+
+def _automaton(literals: tuple[bytes, ...], kind: MatchKind) -> BytesAhoCorasick | None:
+    return BytesAhoCorasick(literals, matchkind=kind) if literals else None

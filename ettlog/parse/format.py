@@ -28,8 +28,8 @@ GROUP_NAMES = frozenset((*NUMBERS, *TEXTS, *CONVERTERS))
 """Every name a group of a regex may have."""
 
 _GROUP = re.compile(r"\(\?P<(\w+)>")
-_FORMAT_KEYS = {"name", "title", "source", "url", "pattern"}
-_PATTERN_KEYS = {"name", "kind", "anchor", "regex", "constants", "ignore", "tier", "beside", "samples"}
+FORMAT_KEYS = {"name", "title", "source", "url", "pattern"}
+PATTERN_KEYS = {"name", "kind", "anchor", "regex", "constants", "ignore", "tier", "beside", "samples"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def _read(path: Path, data: bytes) -> Format:
         table = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _error(path, "a format file is not TOML", str(error), "mend the place named") from error
-    _known(path, table, _FORMAT_KEYS, "")
+    _known(path, table, FORMAT_KEYS, "")
     texts = {key: _text(path, table, key, "") for key in ("name", "title", "source", "url")}
     if texts["source"] not in SOURCES:
         raise _error(
@@ -226,7 +226,7 @@ def _text(path: Path, table: Mapping[str, object], key: str, place: str) -> str:
 def _read_pattern(path: Path, format_name: str, row: Mapping[str, object]) -> Pattern:
     name = _text(path, row, "name", "")
     place = f": {name}"
-    _known(path, row, _PATTERN_KEYS, place)
+    _known(path, row, PATTERN_KEYS, place)
     ignore, tier = row.get("ignore", False), row.get("tier", 1)
     if not isinstance(ignore, bool) or isinstance(tier, bool) or not isinstance(tier, int):
         raise _error(

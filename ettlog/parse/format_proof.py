@@ -6,7 +6,7 @@ import importlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ettlog.errors import FormatError
 from ettlog.parse import format_time
@@ -73,14 +73,24 @@ def tree_of(pattern: Pattern, path: Path) -> Any:
 # What the regex is made of
 
 
-def _repeats(tree: Iterable[tuple[Any, Any]], inside: bool = False) -> Iterable[tuple[bool, bool, bool]]:
-    """Yield (nested, possessive, broad) for each unbounded repeat."""
+class _Repeat(NamedTuple):
+    """One repeat of a regex that can take more or fewer turns."""
+
+    nested: bool
+    """It stands inside another repeat of more than one turn."""
+    possessive: bool
+    wild: bool
+    """It is unbounded and takes any byte, or all bytes but some."""
+
+
+def _repeats(tree: Iterable[tuple[Any, Any]], inside: bool = False) -> Iterable[_Repeat]:
     for operator, argument in tree:
-        unbounded = operator in REPEATS and argument[1] is _op.MAXREPEAT
-        if unbounded:
-            yield inside, operator is _op.POSSESSIVE_REPEAT, _broad(argument[2])
+        turns = argument[1] if operator in REPEATS else 1
+        if operator in REPEATS and argument[0] != turns:
+            wild = turns is _op.MAXREPEAT and _broad(argument[2])
+            yield _Repeat(inside, operator is _op.POSSESSIVE_REPEAT, wild)
         for child in children(operator, argument):
-            yield from _repeats(child, inside or unbounded)
+            yield from _repeats(child, inside or turns > 1)
 
 
 def _broad(body: Any) -> bool:
@@ -99,17 +109,12 @@ def _broad(body: Any) -> bool:
 
 def _check_shape(_pattern: Pattern, tree: Any) -> tuple[str, str] | None:
     repeats = list(_repeats(tree))
-    if any(nested and not possessive for nested, possessive, _ in repeats):
-        return (
-            "the regex has nested quantifiers",
-            "an unbounded repeat stands inside another one and can take exponential time",
-        )
-    wild = sum(broad and not possessive for _, possessive, broad in repeats)
-    if wild > 1:
-        return (
-            "the regex has more than one unbounded wildcard",
-            "each can end in many places: make all but one possessive (*+, ++)",
-        )
+    if any(one.nested and not one.possessive for one in repeats):
+        why = "a repeat stands inside another one and can take exponential time: make the inner one possessive (*+, ++)"
+        return "the regex has nested quantifiers", why
+    if sum(one.wild and not one.possessive for one in repeats) > 1:
+        why = "each can end in many places: make all but one possessive (*+, ++)"
+        return "the regex has more than one unbounded wildcard", why
     return None
 
 

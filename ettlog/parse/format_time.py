@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 MAX_SECONDS = 0.005
 """Longest a pattern may take for one hostile line of `KILLER` bytes."""
 KILLER = 1 << 16
-_SIZES = (1 << 10, 1 << 12, 1 << 14, KILLER)
+_SIZES = (*range(4, 64, 4), *(1 << power for power in range(6, 17)))
+"""Small ones first: a regex that runs away is caught while it still takes milliseconds."""
 _ROUNDS = 5
 
 _op: Any = importlib.import_module("re._constants")
@@ -65,9 +66,9 @@ def _seconds(pattern: Pattern, unit: tuple[bytes, bytes], size: int) -> float:
 
 
 def killer(unit: tuple[bytes, bytes], size: int) -> bytes:
-    """Return a hostile line: a beginning, then a unit repeated up to `size` bytes."""
+    """Return a hostile line: a beginning, then a unit repeated up to `size` bytes more."""
     head, repeated = unit
-    return (head + repeated * (size // len(repeated) + 1))[:size]
+    return head + (repeated * (size // len(repeated) + 1))[:size]
 
 
 def units(pattern: Pattern, tree: Any) -> Iterable[tuple[bytes, bytes]]:

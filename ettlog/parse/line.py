@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ettlog.parse import clock as clocks
@@ -32,7 +32,7 @@ class LineReader:
         """Keep the patterns and the clock; at most `states` carriage-return states of a line are tried."""
         self._patterns, self._clock, self._states = patterns, clock, states
 
-    def read(self, line: bytes, candidates: Iterable[int], *, many: bool = False, whole: bool = True) -> list[Found]:
+    def read(self, line: bytes, candidates: Sequence[int], *, many: bool = False, whole: bool = True) -> list[Found]:
         """Return what the candidate patterns find, in the order of their places; `many` allows a pattern several matches.
 
         Matches of different patterns that overlap are one fact: the first, then the longer, then the earlier pattern. Where the
@@ -40,7 +40,9 @@ class LineReader:
         """
         found: list[Found] = []
         states = split_states(line)
-        for number, state in enumerate(states[-self._states :]):
+        if len(states) == 1:
+            return _apart(self._state(peel(line), candidates, 0, many, not whole))
+        for number, state in enumerate(states[-self._states :], max(0, len(states) - self._states)):
             wanted = [index for index in candidates if self._patterns[index].anchor in state]
             if wanted:
                 cut = not whole and number == len(states) - 1
@@ -51,6 +53,8 @@ class LineReader:
         found = []
         for index in wanted:
             pattern = self._patterns[index]
+            if pattern.anchor not in peeled.body:
+                continue
             for match in pattern.regex.finditer(peeled.body):
                 if cut and match.end() == len(peeled.body) and peeled.body[-1:].isalnum():
                     continue

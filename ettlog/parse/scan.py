@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ettlog.lifecycle import OUTCOMES
 from ettlog.parse.blocks import Reader, SourceRefusedError, open_source
-from ettlog.parse.carry import TAIL, DatedLines
+from ettlog.parse.carry import DatedLines
 from ettlog.parse.clockwork import Clock
 from ettlog.parse.cut import Block, blocks
 from ettlog.parse.extract import Pool, Rows, StepReader
@@ -27,9 +27,13 @@ from ettlog.schema import arrow_schema
 __all__ = ["Limits", "Parsed", "ScanOptions", "scan"]
 
 Ints = NDArray[np.int64]
+MATCHED = OUTCOMES[0]
 _EMPTY: Ints = np.zeros(0, np.int64)
 _TWINS = (-1, -2, 0, 1)
 """Which dated lines of a lower tier may be about an undated step, by distance: two before, two behind."""
+
+_PIECE = 1 << 14
+"""Bytes from which numpy counts newlines faster than bytes.count."""
 
 
 
@@ -46,12 +50,14 @@ class _Engine:
 
 
 _ENGINES: dict[tuple[str, int, str], _Engine] = {}
+_MOST_ENGINES = 4
 
 
 def _engine(formats: FormatSet, steps: str) -> _Engine:
     key = (formats.fingerprint, len(formats.patterns), steps)
     if key not in _ENGINES:
-        _ENGINES.clear()
+        if len(_ENGINES) >= _MOST_ENGINES:
+            _ENGINES.clear()
         _ENGINES[key] = _Engine(formats.patterns, steps)
     return _ENGINES[key]
 
@@ -118,18 +124,21 @@ class _BlockScan:
     def __init__(self, scan: _Scan, block: Block) -> None:
         self.scan, self.block = scan, block
         self.data, self.end = block.data, block.end
+        self.newline = np.frombuffer(block.data, np.uint8, block.end) == 10
         self.outcome: dict[int, str] = {}
         """Line begin -> outcome, of lines read by regex."""
+        self.fast = _EMPTY
+        """Where the step lines read by template begin, sorted."""
 
     def run(self) -> None:
         scan = self.scan
         hits = scan.engine.finder.find(memoryview(self.data)[: self.end])
         scan.hits += len(hits.at) + len(hits.step_at)
         events = self._events(hits)
-        rows, undated_steps = self._steps(hits)
+        undated_steps = self._steps(hits)
         self._neighbours([event for event in events if event.ts == NULL], undated_steps)
         scan.facts.add_events(events)
-        self._account(rows.at if rows is not None else _EMPTY)
+        self._account()
         scan.place += self.end
 
     # events
@@ -138,35 +147,29 @@ class _BlockScan:
         """Read the lines with literals of events on them, in order."""
         found: list[Event] = []
         counted, line = 0, self.scan.n_lines + 1
-        for begin, end, gates in self._lines(hits):
-            line += self.data.count(b"\n", counted, begin)
+        patterns, finder = self.scan.engine.patterns, self.scan.engine.finder
+        for begin, end in self._lines(hits.at.tolist()):
+            wanted = finder.wanted(bytes(self.data[begin:end]))
+            if not wanted:
+                continue
+            line += self._newlines(counted, begin)
             counted = begin
-            owners = self.scan.engine.finder.events
-            wanted = owners[gates[0]] if len(gates) == 1 else sorted({index for gate in gates for index in owners[gate]})
-            facts = self._read(begin, end, wanted, many=False)
-            for fact in facts:
-                if not self.scan.engine.patterns[fact.pattern].ignore:
+            for fact in self._read(begin, end, wanted, many=False):
+                if not patterns[fact.pattern].ignore:
                     found.append(Event(line, begin, fact.ts, fact.clock, fact.pattern, fact.values))
         return found
 
-    def _lines(self, hits: Hits) -> list[tuple[int, int, list[int]]]:
-        """Return (begin, end, literals) of the lines the hits are on; what lies beyond the limit of a line is not seen."""
-        found: list[tuple[int, int, list[int]]] = []
-        limit, begin, end, size = self.scan.limits.line, 0, -1, 0
-        for gate, at in zip(hits.gates.tolist(), hits.at.tolist(), strict=True):
+    def _lines(self, hits: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield where the lines begin and end that hits are on; what lies beyond the limit of a line is not seen."""
+        limit, end = self.scan.limits.line, -1
+        for at in hits:
             if at < end:
-                if at < begin + size:
-                    found[-1][2].append(gate)
                 continue
             low = max(0, at - limit)
-            begin = self.data.rfind(b"\n", low, at) + 1 or low
-            if begin == low and low:
-                end = at  # further inside a line than its limit
-                continue
+            begin = self.data.rfind(b"\n", low, at) + 1
             end = self.data.find(b"\n", at, self.end)
-            size = min(end - begin, limit)
-            found.append((begin, begin + size, [gate]))
-        return found
+            if begin or not low:
+                yield begin, min(end, begin + limit)
 
     def _read(self, begin: int, end: int, wanted: Sequence[int], *, many: bool) -> list[Found]:
         line = bytes(self.data[begin:end])
@@ -179,38 +182,39 @@ class _BlockScan:
     def _note(self, begin: int, found: Sequence[Found]) -> None:
         patterns = self.scan.engine.patterns
         real = [one for one in found if not patterns[one.pattern].ignore]
-        outcome = "ignored" if not real else "bad_time" if any(one.bad_time for one in real) else "matched"
-        if self.outcome.get(begin) != "matched":
+        outcome = "ignored" if not real else "bad_time" if any(one.bad_time for one in real) else MATCHED
+        if self.outcome.get(begin) != MATCHED:
             self.outcome[begin] = outcome
         for name in {patterns[one.pattern].format for one in found}:
             self.scan.formats[name] += 1
 
     # steps
 
-    def _steps(self, hits: Hits) -> tuple[Rows | None, Ints]:
-        """Read step lines; return the rows and where the undated ones begin."""
-        if not len(hits.step_at):
-            return None, _EMPTY
-        newlines = np.flatnonzero(np.frombuffer(self.data, np.uint8, self.end) == 10)
-        rows = self._step_rows(hits, newlines)
+    def _steps(self, hits: Hits) -> tuple[Ints, Ints]:
+        """Read step lines; return where the undated ones begin, and their line numbers."""
+        newlines = np.flatnonzero(self.newline) if len(hits.step_at) else _EMPTY
+        rows = self._step_rows(hits, newlines) if len(hits.step_at) else None
         if rows is None:
-            return None, _EMPTY
+            return _EMPTY, _EMPTY
         line = np.searchsorted(newlines, rows.at) + self.scan.n_lines + 1
         rows = self._twins(rows)
         self.scan.facts.add_steps(Steps(line, rows.ts, rows.clock, rows.pattern, rows.values))
-        return rows, rows.at[rows.ts == NULL]
+        undated = rows.ts == NULL
+        return rows.at[undated], line[undated]
 
     def _step_rows(self, hits: Hits, newlines: Ints) -> Rows | None:
         parts: list[Rows] = []
+        fast = [_EMPTY]
         for pool in self._pools(hits, newlines):
             found, left = self.scan.engine.steps.read(self.data, pool, self.scan.clock)
             parts += found
-            for rows in found:
-                names, counts = np.unique(rows.pattern, return_counts=True)
-                for index, count in zip(names.tolist(), counts.tolist(), strict=True):
-                    self.scan.formats[self.scan.engine.patterns[index].format] += count
+            fast += [rows.at for rows in found]
+            for rows in found:  # all of one template, so of one pattern
+                if len(rows.at):
+                    self.scan.formats[self.scan.engine.patterns[rows.pattern[0]].format] += len(rows.at)
             slow = [self._slow(int(pool.at[row]), int(pool.end[row]), pool.patterns) for row in left.tolist()]
             parts += [row for row in slow if row is not None]
+        self.fast = np.sort(np.concatenate(fast))
         if not parts:
             return None
         joined = Rows(
@@ -269,100 +273,88 @@ class _BlockScan:
 
     # instants of undated lines
 
-    def _neighbours(self, events: Sequence[Event], steps: Ints) -> None:
+    def _neighbours(self, events: Sequence[Event], steps: tuple[Ints, Ints]) -> None:
+        """Find the dated lines beside the undated ones, and keep the block's last instant for the next block."""
         scan = self.scan
-        at = np.unique(np.concatenate([np.array([event.place for event in events], np.int64), steps]))
-        if len(at) or scan.facts.waiting:
-            dated = DatedLines(self.data, 0, self.end, scan.reader.dated)
-        else:
-            begin = self.data.find(b"\n", max(0, self.end - TAIL), self.end - 1) + 1
-            dated = DatedLines(self.data, begin, self.end, scan.reader.dated)
+        dated = DatedLines(self.data, self.end, scan.reader.dated)
         if scan.facts.waiting:
-            first = dated.first()
+            first = dated.behind(-1)
             if first != NULL:
                 scan.facts.next_dated(first)
-        if len(at):
-            near = dated.around(at)
+        facts = {event.place: event.line for event in events} | dict(zip(steps[0].tolist(), steps[1].tolist(), strict=True))
+        if facts:
+            at = np.array(sorted(facts), np.int64)
+            near = dated.around(at, np.isin(at, steps[0]))
             known = near.before != NULL
             place = np.where(known, near.place + scan.place, scan.last_place)
-            newlines = _line_numbers(self.data, at) + scan.n_lines
-            scan.facts.add_undated(Undated(newlines, place, np.where(known, near.before, scan.last), near.behind))
-        place, us = dated.last()
+            before = np.where(known, near.before, scan.last)
+            lines = np.array([facts[begin] for begin in at.tolist()], np.int64)
+            scan.facts.add_undated(Undated(lines, place, before, near.behind))
+        place, us = dated.before(self.end)
         if us != NULL:
             scan.last, scan.last_place = us, place + scan.place
 
+    def _newlines(self, begin: int, end: int) -> int:
+        """Return the number of newlines in a piece of the block, the fastest way for its size."""
+        if end - begin < _PIECE:
+            return self.data.count(b"\n", begin, end)
+        return int(np.count_nonzero(self.newline[begin:end]))
+
     # accounting
 
-    def _account(self, step_lines: Ints) -> None:
+    def _account(self) -> None:
         """Count the outcome of every line of the block, and look at some that nothing matched."""
         scan = self.scan
-        lines = self.data.count(b"\n", 0, self.end)
+        for begin in [begin for begin, outcome in self.outcome.items() if outcome != MATCHED]:
+            if self._is_fast(begin):
+                self.outcome[begin] = MATCHED
         read = Counter(self.outcome.values())
-        by_template = np.unique(step_lines)
-        if self.outcome and len(by_template):
-            known = np.array([begin for begin, outcome in self.outcome.items() if outcome == "matched"], np.int64)
-            other = [begin for begin, outcome in self.outcome.items() if outcome != "matched"]
-            for begin in np.array(other, np.int64)[np.isin(other, by_template)].tolist() if other else ():
-                read[self.outcome[begin]] -= 1
-            read["matched"] += len(by_template) - int(np.isin(by_template, known).sum())
-        else:
-            read["matched"] += len(by_template)
-        left = lines - sum(read.values())
-        long = self._long_lines(by_template)
-        read["long"] += long
-        if not self.block.whole and left - long > 0 and self._last_unread(by_template):
+        read[MATCHED] += len(self.fast) - sum(self._is_fast(begin) for begin in self.outcome)
+        lines = int(np.count_nonzero(self.newline))
+        read["long"] += self._long_lines()
+        if not self.block.whole and lines > sum(read.values()) and self._unread(self.data.rfind(b"\n", 0, self.end - 1) + 1):
             read["torn"] += 1
         read["unmatched"] += lines - sum(read.values())
         scan.lines.update(read)
-        self._look(by_template)
+        self._look()
         scan.n_lines += lines
 
-    def _last_unread(self, step_lines: Ints) -> bool:
-        begin = self.data.rfind(b"\n", 0, self.end - 1) + 1
-        return begin not in self.outcome and begin not in step_lines
+    def _is_fast(self, begin: int) -> bool:
+        index = int(np.searchsorted(self.fast, begin))
+        return index < len(self.fast) and int(self.fast[index]) == begin
 
-    def _long_lines(self, step_lines: Ints) -> int:
+    def _unread(self, begin: int) -> bool:
+        return begin not in self.outcome and not self._is_fast(begin)
+
+    def _long_lines(self) -> int:
         """Count the lines beyond the limit that nothing matched: each holds a window without a newline."""
         limit = self.scan.limits.line
         if self.block.clipped:
-            return int(0 not in self.outcome and 0 not in step_lines)
+            return int(self._unread(0))
         window, found, at = limit // 2, 0, 0
         while at + window < self.end:
             if self.data.find(b"\n", at, at + window) < 0:
-                begin = self.data.rfind(b"\n", 0, at) + 1
-                end = self.data.find(b"\n", at, self.end)
-                if end - begin > limit:
-                    found += begin not in self.outcome and begin not in step_lines
+                begin, end = self.data.rfind(b"\n", 0, at) + 1, self.data.find(b"\n", at, self.end)
+                found += end - begin > limit and self._unread(begin)
                 at = end
             at += window
         return found
 
-    def _look(self, step_lines: Ints) -> None:
+    def _look(self) -> None:
         """Look at a few lines, evenly spread; more of them in the first block."""
-        wanted = min(64 if not self.scan.n_lines else 4, self.end // 64 + 1)
-        seen = set(self.outcome)
+        wanted = min(24 if not self.scan.n_lines else 4, self.end // 64 + 1)
         last = -1
         for at in range(0, self.end, max(1, self.end // wanted)):
-            begin = self.data.rfind(b"\n", max(0, at - 4096), at) + 1 or max(0, at - 4096)
-            if begin <= last:
-                continue
-            last = begin
-            if begin not in seen and (not len(step_lines) or step_lines[min(np.searchsorted(step_lines, begin), len(step_lines) - 1)] != begin):
-                end = self.data.find(b"\n", begin, min(self.end, begin + 1024))
+            low = max(0, at - 4096)
+            begin = self.data.rfind(b"\n", low, at) + 1 or low
+            if begin > last and self._unread(begin):
+                end = self.data.find(b"\n", begin, begin + 1024)
                 self.scan.unmatched.look(bytes(self.data[begin : end if end >= 0 else begin + 1024]).rstrip(b"\r"))
+            last = max(last, begin)
 
 
 def _whole(value: object) -> int:
     return value if isinstance(value, int) else NULL
-
-
-def _line_numbers(data: bytearray, at: Ints) -> Ints:
-    """Return the numbers of the lines that begin at `at` (sorted), from 1 in this block."""
-    counts, before = np.zeros(len(at), np.int64), 0
-    for index, begin in enumerate(at.tolist()):
-        counts[index] = data.count(b"\n", before, begin)
-        before = begin
-    return np.cumsum(counts) + 1
 
 
 def _hints(events: object) -> dict[str, str]:

@@ -31,6 +31,12 @@ _SECRETS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
 )  # fmt: skip
 
 
+_SUSPECT = re.compile(
+    rb"(?i)token|secret|passw|key|credential|authorization|bearer|hf_|gh[po]_|glpat-|sk-|xox|a[ks]ia|eyj|@|/home/|/users/|/u/"
+)
+"""What a line must hold to be worth the search for secrets."""
+
+
 def shape(line: bytes) -> str:
     """Return a line with numbers, hex, paths and identifiers masked; lines of one print statement share it."""
     text = redact(line[:_SHAPE_BYTES])
@@ -41,6 +47,8 @@ def shape(line: bytes) -> str:
 
 def redact(line: bytes) -> bytes:
     """Return a line without secrets, mail addresses and the names in home folders."""
+    if _SUSPECT.search(line) is None:
+        return line
     for regex, mask in _SECRETS:
         line = regex.sub(mask, line)
     return line
@@ -53,6 +61,8 @@ def sample(line: bytes) -> str:
 
 def _shown(text: bytes) -> str:
     decoded = text.decode("utf-8", "replace")
+    if decoded.isprintable():
+        return decoded
     return "".join(mark if mark.isprintable() or mark == "\t" else "�" for mark in decoded)
 
 

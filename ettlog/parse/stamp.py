@@ -53,12 +53,17 @@ _EPOCH = re.compile(
 )
 
 
+_TRIES = 32
+"""Most impossible stamps of one line that are passed over."""
+_EPOCH_FIRST = (b"[", b"1", b"2", b"3", b":")
+
+
 def find(line: bytes) -> Stamp | None:
     """Return the first valid stamp in a line, or None; a bare time of day counts only at the start or in brackets."""
     first = _TIME.search(line)
     at = -1 if first is None else max(0, first.start() - _LEAD)
-    while at >= 0:
-        match = _FIND.search(line, at)
+    for _ in range(_TRIES):
+        match = _FIND.search(line, at) if at >= 0 else None
         if match is None:
             break
         stamp = _read(match, line)
@@ -81,7 +86,7 @@ def has_clock(line: bytes) -> bool:
 
 
 def _epoch(line: bytes) -> Stamp | None:
-    match = _EPOCH.search(line)
+    match = _EPOCH.search(line) if line[:1] in _EPOCH_FIRST or b'_ms"' in line else None
     if match is None:
         return None
     if match["ms"]:

@@ -33,8 +33,7 @@ _UNITS = {
     "duration_us": 1, "duration_ms": 1_000, "duration_s": 1_000_000, "duration_min": 60_000_000,
     "total_ms": 1_000, "total_s": 1_000_000,
 }  # fmt: skip
-_SMALL = ("skipped", "rank")
-_INT32 = (1 << 31) - 1
+_DIGITS = frozenset(b"0123456789")
 _DATE = re.compile(
     rb"(?P<y>\d{4})[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T _](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?"
 )
@@ -71,8 +70,8 @@ class Learnt:
     pattern: int
     line: bytes
     cover: int
-    exact: frozenset[int]
-    """Columns of digits that must be equal."""
+    allowed: tuple[tuple[int, bytes], ...]
+    """Columns of digits that not every digit may take, with those that may."""
     numbers: tuple[Number, ...]
     missing: tuple[str, ...]
     """Columns without value."""
@@ -113,12 +112,23 @@ def _learn(
     cover = (peeled.offset + match.end() if ahead else len(line)) + 1
     if not peeled.offset and line[:1].isdigit() and clock is None:
         raise Unlearnable
-    exact = {at for text in proof.sensitive for at in _behind(line, text)}
+    allowed = _allowed(line, proof)
     taught = {number.column for number in numbers} | set(missing)
     constants = tuple((key, value) for key, value in pattern.constants.items() if isinstance(value, int) and key not in taught)
     return Learnt(
-        index, line, cover, frozenset(exact), tuple(numbers), tuple(missing), constants, clock, peeled.offset, peeled.rank
+        index, line, cover, allowed, tuple(numbers), tuple(missing), constants, clock, peeled.offset, peeled.rank
     )
+
+
+def _allowed(line: bytes, proof: Proof) -> tuple[tuple[int, bytes], ...]:
+    """Return the sensitive columns of a line: a digit of the set may become another of the set, one outside another outside."""
+    found: dict[int, set[int]] = {}
+    for text, chars in proof.sensitive:
+        for at in _behind(line, text):
+            if line[at : at + 1].isdigit():
+                same = chars if line[at] in chars else _DIGITS - chars
+                found[at] = found.get(at, set(_DIGITS)) & same
+    return tuple((at, bytes(sorted(chars))) for at, chars in sorted(found.items()))
 
 
 def _behind(line: bytes, text: bytes) -> list[int]:

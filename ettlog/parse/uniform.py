@@ -3,7 +3,7 @@
 Two lines have the same template when they are equal byte by byte after every digit became the same digit. A regex that treats
 all ten digits alike (`\\d`, `[0-9.]`, `[^|]`, no literal digit) gives both lines the same spans: exchanging digits is an
 automorphism of the language. A literal digit or a set such as `[1-9]` breaks this only where it can stand; if a literal text
-must stand before it, the digits behind that text in the line are `sensitive` and compared exactly.
+must stand before it, the digits behind that text in the line are `sensitive`: they must stay inside, or outside, the set.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Proof(NamedTuple):
     """The match depends on no byte behind the one after its end, if `lead` does not stand before it."""
     lead: bytes
     """Literal every match begins with; empty when there is none."""
-    sensitive: tuple[bytes, ...]
-    """Literals behind which a digit must be compared exactly."""
+    sensitive: tuple[tuple[bytes, frozenset[int]], ...]
+    """Literals, each with the digits that may stand behind it: of a digit there it matters whether it is one of these."""
 
 
 NOTHING = Proof(False, False, b"", ())
@@ -66,7 +66,7 @@ def prove(expression: bytes) -> Proof:
     except _UnusableError:
         return NOTHING
     local = not walk.loose and _one_path(walk.items)
-    return Proof(True, local, bytes(_lead(walk.items)), tuple(sorted(walk.sensitive)))
+    return Proof(True, local, bytes(_lead(walk.items)), tuple(sorted(walk.sensitive, key=lambda one: (one[0], sorted(one[1])))))
 
 
 class _Walk:
@@ -76,7 +76,7 @@ class _Walk:
         self.items: list[_Item] = []
         self.loose = False
         """It has optional groups, branches, look-around or anchors: no plain sequence."""
-        self.sensitive: set[bytes] = set()
+        self.sensitive: set[tuple[bytes, frozenset[int]]] = set()
         self._before = b""
 
     def sequence(self, tree: Any) -> None:
@@ -108,7 +108,7 @@ class _Walk:
         if part and part != _DIGITS:
             if not self._before:
                 raise _UnusableError
-            self.sensitive.add(self._before)
+            self.sensitive.add((self._before, part))
         self.items.append(_Item(chars, low, high))
         self._before = self._before + bytes(chars) if literal else b""
 

@@ -1,0 +1,1 @@
+"""Measuring ettlog: a generator of logs and what runs over them."""

@@ -1,0 +1,168 @@
+"""Measures ettlog's reading of logs beside ripgrep, in one run on the same files: CPU seconds, MB/s, ratio, peak memory.
+
+    python -m bench.generate bench/data/text --mb 1000
+    python -m bench.ingest bench/data/text --mode events --mode all
+    python -m bench.ingest bench/data/packed --mode events --workers 2
+
+ettlog: read, scan, write one Parquet file a table and source; start-up of the processes included. ripgrep: `rg -c` with the union
+of the same patterns (`-z` for packed files), so many threads as workers. The ratio is rg's CPU seconds over ettlog's; an rg
+older than 15 does not find the literals in the union, so it gets the literals (`-F -f`) instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ettlog.lifecycle import KIND_BY_NAME
+from ettlog.parse.format import Pattern, load_all
+
+STEP = KIND_BY_NAME["step"].kind
+LOOK = re.compile(r"\(\?<?[=!]")
+
+
+class Cost(NamedTuple):
+    """What a command took."""
+
+    cpu: float
+    wall: float
+    peak_mib: float
+    output: str
+
+
+def measure(command: Sequence[str]) -> Cost:
+    """Run a command and return its CPU seconds (children included), wall seconds and the peak memory of its process tree."""
+    before, start = os.times(), time.perf_counter()
+    with tempfile.TemporaryFile() as out, subprocess.Popen(command, stdout=out) as process:
+        watch = _Watch(process.pid)
+        watch.start()
+        process.wait()
+        watch.stop.set()
+        watch.join()
+        out.seek(0)
+        output = out.read().decode()
+    after = os.times()
+    if process.returncode not in (0, 1):
+        raise SystemExit(f"{command[0]} failed")
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return Cost(cpu, time.perf_counter() - start, watch.peak / 1024, output)
+
+
+class _Watch(threading.Thread):
+    """Reads the memory of a process and its children every few milliseconds."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.pid, self.peak, self.stop = pid, 0, threading.Event()
+
+    def run(self) -> None:
+        while not self.stop.wait(0.02):
+            self.peak = max(self.peak, sum(_memory(pid) for pid in _tree(self.pid)))
+
+
+def _tree(pid: int) -> list[int]:
+    found = [pid]
+    for one in found:
+        try:
+            found += [int(child) for child in Path(f"/proc/{one}/task/{one}/children").read_text().split()]
+        except OSError:
+            continue
+    return found
+
+
+def _memory(pid: int) -> int:
+    """Return the proportional set size in KiB, or the resident size where that may not be read."""
+    for name, key in (("smaps_rollup", "Pss:"), ("status", "VmRSS:")):
+        try:
+            text = Path(f"/proc/{pid}/{name}").read_text()
+        except OSError:
+            continue
+        for line in text.splitlines():
+            if line.startswith(key):
+                return int(line.split()[1])
+    return 0
+
+
+def ripgrep(program: str, folder: Path, mode: str, workers: int, packed: bool) -> list[str]:
+    """Return the rg command for the patterns of a mode."""
+    patterns = [one for one in load_all().patterns if mode == "all" or one.kind != STEP]
+    command = [program, "--no-config", "-c", f"-j{workers}", *(["-z"] if packed else [])]
+    version = int(subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[1].split(".")[0])
+    if version >= 15:
+        return [*command, "-e", "|".join(dict.fromkeys(_rust(one) for one in patterns)), str(folder)]
+    listed = Path(tempfile.gettempdir()) / f"ettlog-literals-{os.getpid()}"
+    listed.write_bytes(b"\n".join(dict.fromkeys(one.anchor for one in patterns)))
+    return [*command, "-F", "-f", str(listed), str(folder)]
+
+
+def _rust(pattern: Pattern) -> str:
+    """Return the regex in Rust's syntax: without possessive repeats, look-around and group names."""
+    text = _without_look(pattern.expression.decode())
+    text = re.sub(r"\(\?P<\w+>", "(?:", text)
+    return "(?:" + re.sub(r"((?:\\.|[^\\])(?:[*+?]|\{[\d,]+\}))\+", r"\1", text).replace(r"\Z", r"\z") + ")"
+
+
+def _without_look(text: str) -> str:
+    found = LOOK.search(text)
+    while found:
+        depth, at = 1, found.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[at], 0) if text[at - 1] != "\\" else 0
+            at += 1
+        text = text[: found.start()] + text[at:]
+        found = LOOK.search(text)
+    return text
+
+
+def ettlog(folder: Path, mode: str, workers: int) -> list[str]:
+    """Return the command that ingests a folder."""
+    return [sys.executable, "-m", "bench.pipeline", str(folder), mode, str(workers)]
+
+
+def text_bytes(folder: Path, packed: bool) -> int:
+    """Return the bytes of text in a folder; for packed files as the first member's trailer says."""
+    files = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    if not packed:
+        return sum(path.stat().st_size for path in files)
+    return sum(int.from_bytes(path.read_bytes()[-4:], "little") for path in files)
+
+
+def main() -> None:
+    """Measure the modes asked for and print one table row each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--mode", action="append", choices=("events", "all"))
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rg", default=shutil.which("rg"), help="path of ripgrep, 15 or newer for the union of regexes")
+    options = parser.parse_args()
+    packed = any(path.suffix == ".gz" for path in options.folder.iterdir())
+    size = text_bytes(options.folder, packed) / 1e6
+    print("| mode | workers | text MB | ettlog CPU s | MB/s of CPU | peak MiB | rg CPU s | ratio | ettlog wall s | rg wall s | rg MiB |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    for mode in options.mode or ("events", "all"):
+        ours, theirs = [], []
+        for _ in range(options.rounds):
+            ours.append(measure(ettlog(options.folder, mode, options.workers)))
+            theirs.append(measure(ripgrep(options.rg, options.folder, mode, options.workers, packed)))
+        us, rg = sorted(ours)[len(ours) // 2], sorted(theirs)[len(theirs) // 2]
+        peak = max(one.peak_mib for one in ours)
+        print(
+            f"| {mode} | {options.workers} | {size:.0f} | {us.cpu:.2f} | {size / us.cpu:.0f} | {peak:.0f} | {rg.cpu:.2f} | "
+            f"{rg.cpu / us.cpu:.2f} | {us.wall:.2f} | {rg.wall:.2f} | {max(one.peak_mib for one in theirs):.0f} |"
+        )
+        print(f"  {us.output.strip()}; rg: {sum(int(line.rpartition(':')[2]) for line in rg.output.split())} lines", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
