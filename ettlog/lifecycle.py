@@ -102,6 +102,7 @@ CLOCKS: tuple[str, ...] = (
     "zone_inferred",  # a local stamp, zone from an epoch value beside a local stamp
     "zone_assumed",  # a local stamp of an unknown zone, read as UTC
     "date_inferred",  # the stamp lacks the year or the date
+    "date_nominal",  # no stamp of the source shows the year or the date: read as of 2000, only differences are true
     "carried",  # no stamp on the line: taken from a neighbour, advanced by printed durations
     "none",  # no clock at all
 )
@@ -139,7 +140,7 @@ KINDS: tuple[Kind, ...] = (
         "",
         "a node's or rank's first own line (world info, world size, arguments)",
     ),
-    Kind("agent_start", 2, "launch", "begin", "", "a node's launcher agent comes up; stands for the launcher where that prints nothing"),
+    Kind("agent_start", 3, "launch", "begin", "", "a node's launcher agent comes up; stands for the launcher where that prints nothing"),
     Kind("trainer_start", 3, "launch", "begin", "", "the trainer announces itself; several ranks may, not saying which they are"),
     Kind("world", 0, "", "", "", "the world size is printed"),
     Kind("rendezvous_begin", 0, "rendezvous", "begin", "", "the agents meet"),

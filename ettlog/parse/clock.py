@@ -24,11 +24,13 @@ class SourceClock:
     """Turns stamps of one source, in the order of its lines, into UTC microseconds with the authority they have.
 
     `zone` is an IANA name or None; `year_hint` is the year to read stamps without one in, until a dated one is seen.
-    Raises `UsageError` for a zone nobody knows.
+    With `nominal`, stamps that lack what no stamp before them shows stand in a nominal year until one does; else they give no
+    instant. Raises `UsageError` for a zone nobody knows.
     """
 
-    def __init__(self, zone: str | None = None, year_hint: int | None = None) -> None:
+    def __init__(self, zone: str | None = None, year_hint: int | None = None, *, nominal: bool = False) -> None:
         """Keep the settings; nothing is inferred yet."""
+        self._nominal = nominal
         self._zone = _zone(zone)
         self._year_hint = year_hint
         self._last: int | None = None
@@ -42,7 +44,7 @@ class SourceClock:
     @property
     def inferences(self) -> list[str]:
         """Return one sentence for each thing that was inferred, in the order it first was."""
-        if not self._missing:
+        if not self._missing or not self._nominal:
             return list(self._notes)
         if self._shift is None:
             first = f"no stamp of this source shows a {self._missing}: they are read as of {NOMINAL.year}, which is no {self._missing} of it"
@@ -52,8 +54,8 @@ class SourceClock:
 
     @property
     def guessing(self) -> bool:
-        """Tell whether the last incomplete stamps were read in the nominal year."""
-        return self._missing != "" and self._shift is None
+        """Tell whether incomplete stamps stand in the nominal year because none has shown a better one."""
+        return self._nominal and self._missing != "" and self._shift is None
 
     @property
     def shift(self) -> int:
@@ -74,14 +76,19 @@ class SourceClock:
         self._settle(epoch_us + offset)
         self._keep(epoch_us, epoch_us + offset)
 
-    def instant(self, stamp: Stamp) -> tuple[int, str]:
-        """Return (UTC microseconds, word of `lifecycle.CLOCKS`); (None, `none`) when a date cannot be inferred."""
+    def instant(self, stamp: Stamp) -> tuple[int | None, str]:
+        """Return (UTC microseconds, word of `lifecycle.CLOCKS`); (None, `none`) when a missing date cannot be inferred.
+
+        With `nominal` it is in the nominal year then, to be moved by `shift` when all is read.
+        """
         if stamp.year and stamp.date:
             self._settle(stamp.us + (self._offset or 0))
         if stamp.zone != "local" and stamp.year and stamp.date:
             self._keep(stamp.us, stamp.us + (self._offset or 0))
             return stamp.us, "exact"
         local, inferred = self._complete(stamp)
+        if local is None:
+            return None, "none"
         us, clock = (local, "exact") if stamp.zone != "local" else self._to_utc(local)
         self._keep(us, local)
         return us, "date_inferred" if inferred else clock
@@ -98,28 +105,28 @@ class SourceClock:
             near = _nearest_year(self._last_local, real) - self._last_local
             self._shift = near if self._missing == "year" else round((real - self._last_local) / DAY) * DAY
 
-    def _complete(self, stamp: Stamp) -> tuple[int, bool]:
+    def _complete(self, stamp: Stamp) -> tuple[int | None, bool]:
         if not stamp.date:
             return self._with_date(stamp.us), True
         if stamp.year:
             return stamp.us, False
         return self._with_year(stamp.us), True
 
-    def _with_year(self, us: int) -> int:
+    def _with_year(self, us: int) -> int | None:
         if self._last_local is not None:
             if not self.guessing:
                 self._note("the year of stamps without one comes from the dated stamp before them")
             return _nearest_year(us, self._last_local)
         if self._year_hint is None:
             self._missing = self._missing or "year"
-            return _in_year(us, NOMINAL.year)
+            return _in_year(us, NOMINAL.year) if self._nominal else None
         self._note(f"the year of stamps without one is taken as {self._year_hint}")
         return _in_year(us, self._year_hint)
 
-    def _with_date(self, us: int) -> int:
+    def _with_date(self, us: int) -> int | None:
         if self._last_local is None:
             self._missing = self._missing or "date"
-            return us + (NOMINAL - _EPOCH.date()).days * DAY
+            return us + (NOMINAL - _EPOCH.date()).days * DAY if self._nominal else None
         if not self.guessing:
             self._note("the date of stamps with a time of day only comes from the dated stamp before them")
         return us + round((self._last_local - us) / DAY) * DAY

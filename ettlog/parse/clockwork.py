@@ -6,6 +6,11 @@ from collections import Counter
 
 from ettlog.lifecycle import CLOCKS
 from ettlog.parse import clock as clocks
+from ettlog.parse.template import NULL
+
+
+INFERRED = CLOCKS.index("date_inferred")
+NOMINAL = CLOCKS.index("date_nominal")
 
 
 class Clock:
@@ -13,15 +18,17 @@ class Clock:
 
     def __init__(self, zone: str | None, year_hint: int | None) -> None:
         """Start the clock of one source; raises UsageError for an unknown zone."""
-        self.source = clocks.SourceClock(zone, year_hint)
+        self.source = clocks.SourceClock(zone, year_hint, nominal=True)
         self.zoned = zone is not None
         self.first: int | None = None
         self.last: int | None = None
         self._counts: Counter[int] = Counter()
 
     def instant(self, stamp: clocks.Stamp) -> tuple[int, int]:
-        """Return (microseconds UTC, index of the clock's word)."""
+        """Return (microseconds UTC, index of the clock's word), or (NULL, -1) where no instant can be told."""
         us, word = self.source.instant(stamp)
+        if us is None:
+            return NULL, -1
         code = CLOCKS.index(word)
         self.saw(us, us, code, 1)
         return us, code
@@ -32,12 +39,17 @@ class Clock:
         self.last = last if self.last is None else max(self.last, last)
         self._counts[code] += count
 
-    def settle(self) -> int:
-        """Move the first and last instant out of the nominal year when all is read; return what all have to be moved by."""
-        shift = self.source.shift
+    def settle(self) -> tuple[int, bool]:
+        """Move the first and last instant out of the nominal year when all is read.
+
+        Return what all instants in it have to be moved by, in microseconds, and whether they stay in it for good.
+        """
+        shift, guessing = self.source.shift, self.source.guessing
         self.first = None if self.first is None else clocks.moved(self.first, shift)
         self.last = None if self.last is None else clocks.moved(self.last, shift)
-        return shift
+        if guessing:
+            self._counts[NOMINAL] += self._counts.pop(INFERRED, 0)
+        return shift, guessing
 
     @property
     def word(self) -> str:

@@ -128,7 +128,7 @@ class Facts:
         if found is None:
             return None
         us, clock = self.clock.instant(found)
-        return None if self.clock.guessing else Instant(us, clock)
+        return None if us is None else Instant(us, clock)
 
     def count(self, outcome: str, text: bytes = b"", lines: int = 1) -> None:
         """Count lines by outcome; the text of an unmatched line is looked at for its shape."""

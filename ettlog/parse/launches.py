@@ -42,6 +42,7 @@ class _Launch:
             self.below.add(mark.writer)
             return True
         if mark.opens == self.level == ANNOUNCED:  # copies from ranks that do not say who they are
+            self.writers.add(mark.writer)
             return True
         if mark.opens == self.level and mark.writer in self.writers:
             # nodes that do not say who they are print the same first line one after another
