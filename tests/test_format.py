@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ettlog.errors import FormatError
@@ -237,6 +237,7 @@ def test_text_is_cut_and_printable() -> None:
     assert decode.words(b"  ") is None
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=80))
 def test_decoders_never_raise(text: bytes) -> None:
     """Whatever bytes a group holds, decoding gives a value that fits its column, or none."""
@@ -247,6 +248,7 @@ def test_decoders_never_raise(text: bytes) -> None:
             assert abs(value) < 1 << 31
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**8), st.integers(0, 999_999))
 def test_scaled_is_exact(head: int, tail: int) -> None:
     """Seconds with six decimals come out as the very microseconds, in integers."""

@@ -39,7 +39,8 @@ KNOWN = frozenset(_NAMES.split())
 FREE_TEXT = ("jobname", "comment", "admincomment", "systemcomment", "submitline", "workdir", "extra", "constraints")
 """Columns a user may write anything into, delimiters too."""
 
-JOB_ID = re.compile(rb"\d{1,18}(?:_(?:\d{1,18}|\[[^\]|]{0,4096}\]?|\*))?(?:\+\d{1,9})?(?:\.[\w+.-]{1,64})?\Z")
+JOB_ID = re.compile(rb"(\d{1,18}(?:_(?:\d{1,18}|\[[^\]|]{0,4096}\]?|\*))?(?:\+\d{1,9})?)(\.[\w+.-]{1,64})?\Z")
+"""Two groups: the job, and the step with its dot."""
 STATE = re.compile(rb"[A-Za-z_]{2,32}\+?(?: by [^|]{0,64})?\Z")
 _HEADER = re.compile(rb"\s*([A-Za-z]{2,40})([^A-Za-z0-9\r\n]{1,16})(?=[A-Za-z]{2,40})")
 
@@ -182,8 +183,9 @@ class Joiner:
         )
 
     def _give_up(self, count: int) -> None:
+        for _, line in self._open[:count]:
+            self.lost["bad_record" if line.strip() else "ignored"] += 1
         del self._open[:count]
-        self.lost["bad_record"] += count
 
     def close(self, ended: bool) -> None:
         """Give up what is still open at the end; a last line that was cut short is torn."""

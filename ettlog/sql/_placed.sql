@@ -47,7 +47,7 @@ who AS (
   FROM launch AS l JOIN _stream AS c ON c.stream = l.stream JOIN source AS s ON s.key = c.key GROUP BY l.job, l.k
 ),
 placed AS (
-  SELECT e.job, e.k, h.raw, h.from_us, h.to_us, h.gpus, h.state, h.closes, h.open, h.cluster,
+  SELECT e.job, e.k, h.raw, h.from_us, h.to_us, h.gpus, h.end_state, h.cause, h.closes, h.cluster,
     row_number() OVER (PARTITION BY e.job, e.k ORDER BY CASE WHEN h.raw = w.allocation THEN 0 ELSE 1 END,
       CASE WHEN h.from_us <= e.first_us + 60000000 THEN 0 ELSE 1 END,
       CASE WHEN h.from_us <= e.first_us + 60000000 THEN -h.from_us ELSE h.from_us END, h.raw) AS nth
@@ -61,12 +61,7 @@ SELECT e.job, e.k, e.stream, e.first_us, e.last_us, e.before_us, e.resumed_from,
   coalesce(p.gpus, t.world_size) AS gpus, coalesce(d.end_state, CASE WHEN e.followed THEN 'unknown' ELSE 'truncated' END) AS told_state,
   d.cause, d.failed_us, d.ended_us, f.evidence,
   row_number() OVER (PARTITION BY e.job, p.raw, p.from_us ORDER BY e.k DESC) = 1 AS last_in_allocation,
-  CASE WHEN p.closes AND NOT p.open THEN CASE p.state
-    WHEN 'TIMEOUT' THEN 'time_limit' WHEN 'DEADLINE' THEN 'time_limit' WHEN 'PREEMPTED' THEN 'preempted'
-    WHEN 'NODE_FAIL' THEN 'node_failure' WHEN 'BOOT_FAIL' THEN 'node_failure' WHEN 'CANCELLED' THEN 'cancelled'
-    WHEN 'COMPLETED' THEN 'completed' WHEN 'FAILED' THEN 'failed' WHEN 'OUT_OF_MEMORY' THEN 'failed' END END AS scheduler_state,
-  CASE WHEN p.state = 'OUT_OF_MEMORY' THEN 'oom' WHEN p.state = 'PREEMPTED' THEN 'preemption'
-    WHEN p.state IN ('NODE_FAIL', 'BOOT_FAIL') THEN 'node' END AS scheduler_cause
+  CASE WHEN p.closes THEN p.end_state END AS scheduler_state, p.cause AS scheduler_cause
 FROM each AS e
 LEFT JOIN told AS t ON t.job = e.job AND t.k = e.k
 LEFT JOIN who AS w ON w.job = e.job AND w.k = e.k

@@ -21,7 +21,7 @@ WITH asked AS (
 mixed AS (
   SELECT job, k, step, at_us, evidence, done_us, written_us, CAST(NULL AS BIGINT) AS resumes_us, 1 AS place FROM asked
   UNION ALL
-  SELECT w.job, w.k, w.step, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.end_us - w.work_us), 0
+  SELECT w.job, w.k, w.step, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us), 0
   FROM _work AS w JOIN _steady AS s ON s.job = w.job AND s.k = w.k
 ),
 next AS (

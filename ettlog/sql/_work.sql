@@ -10,6 +10,7 @@
 -- replayed: steps covered that are at or below the high-water mark of the job
 -- lost: steps covered that are above the last protected step of a job that never came back
 -- covered: steps covered
+-- printed_us: printed duration of the line's steps
 -- dated: whether the instant was printed
 -- estimated: whether work_us rests on the estimate of a steady step
 -- evidence: path and line
@@ -58,6 +59,6 @@ judged AS (
   FROM worked AS w JOIN safe AS s ON s.job = w.job
 )
 SELECT job, k, CASE WHEN opens THEN warm_us ELSE begin_us END AS begin_us, work_us, at_us AS end_us,
-  step - covered + 1 AS first_step, step, replayed, least(beyond, covered - replayed) AS lost, covered, dated,
+  step - covered + 1 AS first_step, step, replayed, least(beyond, covered - replayed) AS lost, covered, total_us AS printed_us, dated,
   opens AND steady_us IS NOT NULL AS estimated, evidence
 FROM judged
