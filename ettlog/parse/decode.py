@@ -103,12 +103,6 @@ def per_second(text: bytes) -> int | None:
     return None if not rate or rate < 0 else 1_000_000_000_000 // rate
 
 
-def peers(text: bytes) -> int | None:
-    """Return the world size from the number of the other ranks."""
-    value = small(text)
-    return None if value is None or value < 0 else value + 1
-
-
 def product(text: bytes) -> int | None:
     """Return the product of all whole numbers in a text: the world size of a device mesh."""
     value = math.prod(int(part) for part in re.findall(rb"\d{1,7}", text[:256]))
@@ -143,7 +137,6 @@ CONVERTERS: Mapping[str, tuple[str, Callable[[bytes], int | str | None]]] = {
     "step_next": ("step", before),
     "step_rounded": ("step", rounded),
     "world_product": ("world", product),
-    "world_peers": ("world", peers),
     "signal": ("code", signal_code),
     "stamp": ("stamp", words),
     "epoch": (_EPOCH, whole),
