@@ -17,7 +17,8 @@ WITH told AS (
 lined AS (
   SELECT job, k, kind, step, at_us, part_no, path, line FROM told
   UNION ALL
-  SELECT job, k, 'step', step, end_us, 0, '', 0 FROM _work WHERE job IN (SELECT job FROM told WHERE step IS NULL)
+  SELECT p.job, p.k, 'step', w.step, w.end_us, 0, '', 0 FROM _work AS w JOIN _placed AS p ON p.gid = w.gid
+  WHERE p.job IN (SELECT job FROM told WHERE step IS NULL)
 ),
 located AS (
   -- a save without a number is of the last step line before it
@@ -47,9 +48,9 @@ asked AS (
 mixed AS (
   SELECT job, k, step, at_us, evidence, done_us, written_us, CAST(NULL AS BIGINT) AS resumes_us, 1 AS place FROM asked
   UNION ALL
-  SELECT w.job, w.k, w.step, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), 0
-  FROM _work AS w JOIN _steady AS s ON s.job = w.job AND s.k = w.k
-  WHERE w.job IN (SELECT job FROM asked)
+  SELECT p.job, p.k, w.step, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), 0
+  FROM _work AS w JOIN _steady AS s ON s.gid = w.gid JOIN _placed AS p ON p.gid = w.gid
+  WHERE p.job IN (SELECT job FROM asked)
 ),
 next AS (
   -- a save of step n comes behind the line of step n; the first line behind it bounds the wait
