@@ -17,19 +17,33 @@ WITH twin AS (
 ),
 placed AS (
   SELECT l.gid, l.gid - l.k AS jid, s.no, t.line, t.step, CASE WHEN t.duration_us > 0 THEN t.duration_us END AS duration_us,
-    t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none') AS own, t.ts, w.at_us AS twin_us,
-    row_number() OVER (PARTITION BY l.gid, t.step ORDER BY CASE WHEN t.ts IS NULL THEN 2 WHEN t.clock IN ('carried', 'none')
-      THEN 1 ELSE 0 END, s.no, t.line) AS nth
+    t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none') AS own, t.ts, w.at_us AS twin_us
   FROM step AS t JOIN _stream AS s ON s.key = t.key
   JOIN launch AS l ON l.stream = s.stream AND l.launch = s.launches_before + t.launch
   LEFT JOIN twin AS w ON w.gid = l.gid AND w.step = t.step
   WHERE t.step IS NOT NULL
 ),
+copied AS (
+  -- most starts have no copies: sorting a million rows for nothing took a third of the time
+  SELECT gid FROM placed GROUP BY gid HAVING count(*) <> count(DISTINCT step)
+),
+ranked AS (
+  SELECT *, row_number() OVER (PARTITION BY gid, step
+    ORDER BY CASE WHEN ts IS NULL THEN 2 WHEN own THEN 0 ELSE 1 END, no, line) AS nth
+  FROM placed WHERE gid IN (SELECT gid FROM copied)
+),
+single AS (
+  SELECT gid, jid, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts) AS ts, twin_us
+  FROM placed WHERE gid NOT IN (SELECT gid FROM copied)
+  UNION ALL
+  SELECT gid, jid, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts), twin_us
+  FROM ranked WHERE nth = 1
+),
 ordered AS (
-  SELECT gid, jid, step, no, line, duration_us, own OR twin_us IS NOT NULL AS dated,
-    max(CASE WHEN own THEN ts ELSE coalesce(twin_us, ts) END) OVER w AS at_us, lag(step) OVER w AS step_before
-  FROM placed
-  WHERE nth = 1
+  SELECT gid, jid, step, no, line, duration_us, own OR twin_us IS NOT NULL AS dated, max(ts) OVER w AS at_us,
+    max(ts) OVER (PARTITION BY gid ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_us,
+    lag(step) OVER w AS step_before
+  FROM single
   WINDOW w AS (PARTITION BY gid ORDER BY step ROWS UNBOUNDED PRECEDING)
 ),
 every AS (
@@ -39,7 +53,7 @@ usual AS (
   SELECT jid, max(steps) AS steps FROM every GROUP BY jid
 ),
 counted AS (
-  SELECT o.*, lag(o.at_us) OVER (PARTITION BY o.gid ORDER BY o.step) AS before_us, CASE
+  SELECT o.*, CASE
       WHEN o.step_before IS NOT NULL THEN o.step - o.step_before
       WHEN p.resumed_from < o.step THEN o.step - p.resumed_from
       ELSE greatest(least(o.step, coalesce(e.steps, u.steps, 1)), 1) END AS covered
