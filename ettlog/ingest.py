@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 BATCH_FILES = 64
 BATCH_BYTES = 32 << 20
 BATCH_SECONDS = 2.0
+SMALL_BYTES = 16 << 20
+"""Below so many stored bytes, one process reads everything."""
 TOP_SHAPES = 20
 
 SKIPPED, DUPLICATE, REJECTED, UNCLAIMED = "skipped", "duplicate", "rejected", "unclaimed"
@@ -36,7 +38,7 @@ class IngestOptions:
     """How to ingest; every field has a sensible default."""
 
     workers: int = 0
-    """Processes that read files; 0 means one for each core this process may use."""
+    """Processes that read files; 0 means one for each core this process may use, and one for little work."""
     steps: str = "all"
     """`all`, or `none` to keep the events of a run's life only."""
     label: str | None = None
@@ -152,7 +154,8 @@ def ingest(
         report.problems.extend(writer.state.problems)
         report.copies.extend(name for name, data in copies.items() if writer.keep_copy(name, data))
         tasks = [_task(file, writer, settings, options) for file in found.files]
-        answers = workers.run(tasks, options.format_dirs, formats, options.workers or _cores())
+        count = options.workers or _workers_for(found.files)
+        answers = workers.run(tasks, options.format_dirs, formats, count)
         _Committer(writer, report).take(_watched(answers, found.files, progress))
         report.sources = len(writer.state.owners)
     return report
@@ -166,7 +169,10 @@ def _own_bytes(name: str, path: Path) -> bytes:
     return data
 
 
-def _cores() -> int:
+def _workers_for(files: Sequence[discover.LogFile]) -> int:
+    """Return one process for each core this one may use; little work is done sooner than a process is made."""
+    if sum(file.bytes for file in files) < SMALL_BYTES:
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

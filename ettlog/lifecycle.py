@@ -196,6 +196,9 @@ KINDS: tuple[Kind, ...] = (
     Kind("node_failure", 0, "", "", "node_failure", "the scheduler lost a node of the job"),
 )
 
+WARMTHS: tuple[str, ...] = ("cold", "warm", "partly", "unknown")
+"""How much of what a start compiles its caches held: nothing, everything, some; or no look-up is told of."""
+
 CAUSES: tuple[str, ...] = (
     "oom", "nccl_timeout", "cuda_error", "import_error", "sigterm", "sigint", "user_error", "node", "preemption", "other",
 )  # fmt: skip

@@ -95,7 +95,7 @@ def _number(text: str | None) -> int | None:
 
 
 def logical(job: str, config: Config) -> tuple[str, str | None]:
-    """Return the logical job a name belongs to, and its model, by `jobs.rules` and `jobs.models`; model None if unknown.
+    """Return the logical job of a name, and its model, by `jobs.rules` and `jobs.models`; no model is guessed.
 
     The first rule whose regex is found in the name decides. It serves names from logs and from schedulers alike.
     """

@@ -20,11 +20,11 @@ _PART = re.compile(r"[._-]part[_-]?(\d{1,4})(?:[_-]?of[_-]?(\d{1,4}))?$", re.IGN
 _ROTATED = re.compile(r"\.(\d{1,3})$")
 _DATED = re.compile(r"(\.\w{1,8})[-.]((?:19|20)\d\d-?[01]\d-?[0-3]\d)$")
 _RANK = re.compile(
-    r"(?:^|[._-])(?:(?:global_?|local_?)?rank[._-]?(\d{1,6})(?:_[a-z0-9_]{8})?|r(\d{1,6})|0(\d{2,5}))(?=$|[._-])",
+    r"(?:^|[._-])(?:(?:global_?|local_?)?rank[._-]?(\d{1,6})(?:_[a-z0-9_]{8})?|r(\d{1,6})|0(\d{2,4}))(?=$|[._-])",
     re.IGNORECASE,
 )
 _NODE = re.compile(
-    r"(?:^|[._-])((?:[a-z]+\d*-)?(?:node|nid|host|worker|gpu-?node|master|cn|hgx|dgx)[_-]?\d{1,6})(?=$|[._-])",
+    r"(?:^|[._-])((?:(?:gpu|cpu|compute|[abhv]\d{2,3})-)?(?:node|nid|host|worker|gpu-?node|master|cn|hgx|dgx)[_-]?\d{1,6})(?=$|[._-])",
     re.IGNORECASE,
 )
 _SLURM = re.compile(r"slurm-(\d+)(?:_(\d+))?(?:[.-](\d{1,5}))?$", re.IGNORECASE)
@@ -121,8 +121,9 @@ def _tokens(stem: str, found: dict[str, str], node: str) -> str:
         if known:
             found["node"] = node
             stem = _without(stem, known)
+    timed = _CLOCK.search(stem) is not None  # 20240131_0930 ends with a time of day, not with a rank
     for name, pattern in (("rank", _RANK), ("node", _NODE)):
-        match = None if name in found else pattern.search(stem)
+        match = None if name in found or (name == "rank" and timed) else pattern.search(stem)
         if match:
             found[name] = next(group for group in match.groups() if group)
             stem = _without(stem, match)
