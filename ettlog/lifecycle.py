@@ -202,6 +202,10 @@ KINDS: tuple[Kind, ...] = (
     Kind("node_failure", 0, "", "", "node_failure", "the scheduler lost a node of the job"),
 )
 
+WARMTHS: tuple[str, ...] = ("cold", "warm", "partly", "unknown")
+"""How much of what a start compiles its caches held: nothing, everything, some; or no look-up is told of."""
+
+
 class Cause(NamedTuple):
     """One root cause of a failure, and whose domain it is: the workload's, the infrastructure's, a person's, or nobody can tell."""
 
@@ -226,7 +230,6 @@ CAUSE_ROWS: tuple[Cause, ...] = (
 )
 
 CAUSES: tuple[str, ...] = tuple(row.cause for row in CAUSE_ROWS)
-
 
 LOOP_PARTS: tuple[str, ...] = ("step", "replay", "abandoned", "save_stall", "evaluation", "recompile")
 """Parts that come after a start's first step: a recovery counted to its first step of any kind ends before them."""

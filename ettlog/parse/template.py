@@ -171,13 +171,14 @@ def _number(text: bytes, at: int, column: str, unit: int, decimal: bool) -> Numb
 
 def _clock(line: bytes, peeled: Peeled, match: re.Match[bytes]) -> tuple[Clock | None, bool]:
     """Return where the stamp of the line lies, and whether that is told without reading behind the match."""
-    if peeled.stamp is not None:
+    named = match.groupdict().get("stamp")
+    own = clocks.parse(named) if named is not None else None
+    if peeled.stamp is not None and (own is None or own.zone == "local"):
         at = line.find(peeled.stamp)
         return _place(line, at, at + len(peeled.stamp), clocks.parse(peeled.stamp)), True
-    named = match.groupdict().get("stamp")
     if named is not None:
         at = peeled.offset + match.start("stamp")
-        return _place(line, at, at + len(named), clocks.parse(named)), True
+        return _place(line, at, at + len(named), own), True
     stamp = clocks.find(peeled.body)
     if stamp is None:
         if clocks.has_clock(peeled.body) or _EPOCH.search(peeled.body):
