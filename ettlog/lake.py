@@ -223,7 +223,7 @@ class Writer:
         for table, data in tables.items():
             durable.publish(self.path / table, f"{key}{SUFFIX}", data)
 
-    def list(self, entry: SourceEntry) -> None:
+    def add(self, entry: SourceEntry) -> None:
         """Take an entry, whose data files are published, into the state; `flush` makes it durable."""
         self._pending.append(entry)
         self.state.apply(entry)

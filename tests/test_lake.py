@@ -32,7 +32,7 @@ def put(writer: lake.Writer, path: str, key: str, rows: int = 3) -> None:
     """Publish and list one source with some events."""
     data = lake.parquet("event", events(rows))
     writer.publish(key, {"event": data})
-    writer.list(SourceEntry("add", path, key, files={"event": lake.describe(data, rows)}, n_lines=rows))
+    writer.add(SourceEntry("add", path, key, files={"event": lake.describe(data, rows)}, n_lines=rows))
 
 
 @pytest.fixture
