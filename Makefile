@@ -46,8 +46,9 @@ check: $(VENV)/.testing  ## Lint and check types
 bench: $(VENV)/.testing  ## Measure the speed of ingest
 	$(BIN)/python bench/ingest.py
 
-docs: $(VENV)/.testing  ## Write docs/cli.md anew from --help
+docs: $(VENV)/.testing  ## Write docs/cli.md and the sessions of the README anew
 	$(BIN)/python -m tests.cli_reference > docs/cli.md
+	$(BIN)/python -m tests.readme
 
 clean:  ## Remove the virtual environment and the demo's lake
 	rm -rf $(VENV) $(DEMO_LAKE) build dist *.egg-info

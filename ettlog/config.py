@@ -130,7 +130,7 @@ def _single(given: Mapping[str, Any], where: str) -> dict[str, Any]:
                 f"the setting {key} cannot be used",
                 where=where,
                 why=f"{value!r} {wrong[0][1]}",
-                todo="correct it; `ettlog config` shows every setting with its origin",
+                todo="correct it: docs/config.md lists what each setting takes",
             )
     return done
 
@@ -171,7 +171,8 @@ def parse(data: bytes, path: Path) -> dict[str, Any]:
         values[name], found = KEY_BY_NAME[name].check(value)
         wrong += [(f"{name}{where}", why) for where, why in found]
     if wrong:
-        listed = [f"{path}:{line_of(text, key)}: {key} {why}" for key, why in wrong]
+        lines = sorted((line_of(text, key), key, why) for key, why in wrong)
+        listed = [f"{path}:{line}: {key} {why}" for line, key, why in lines]
         raise UsageError(
             f"{len(wrong)} setting(s) cannot be used",
             where=str(path),

@@ -149,17 +149,18 @@ def _kind(mode: int) -> str:
 
 
 def _refuse_clashes(found: Found) -> None:
-    for one, two in zip(found.files, found.files[1:], strict=False):
-        if one.name == two.name and one.path != two.path:
+    """Keep each file once; refuse two files of one name."""
+    kept: dict[str, LogFile] = {}
+    for file in found.files:
+        other = kept.setdefault(file.name, file)
+        if other.path != file.path:
             raise UsageError(
                 "two files would get one name in the lake",
-                where=one.name,
-                why=f"{one.path} and {two.path} are both called so: a name begins with its root's own name",
+                where=file.name,
+                why=f"{other.path} and {file.path} are both called so: a name begins with its root's own name",
                 todo="ingest the two folders one by one, each with another --as LABEL",
             )
-    found.files[:] = [
-        a for a, b in zip(found.files, [*found.files[1:], None], strict=False) if b is None or a.name != b.name
-    ]
+    found.files[:] = kept.values()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -28,7 +28,7 @@ MEMORY = "1GB"
 """What DuckDB may hold in memory; it spills to a temporary folder beyond."""
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
-_ORDER = ("job", "begin_us", "at_us", "at", "k", "start", "step", "path", "line")
+_ORDER = ("job", "begin_us", "at_us", "at", "k", "start", "path", "line", "step")
 """Columns that rows are ordered by before all others."""
 
 

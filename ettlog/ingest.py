@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 BATCH_FILES = 64
 BATCH_BYTES = 32 << 20
 BATCH_SECONDS = 2.0
+SMALL_BYTES = 16 << 20
+"""Below so many stored bytes, one process reads everything."""
 TOP_SHAPES = 20
 
 SKIPPED, DUPLICATE, REJECTED, UNCLAIMED = "skipped", "duplicate", "rejected", "unclaimed"
@@ -36,7 +38,7 @@ class IngestOptions:
     """How to ingest; every field has a sensible default."""
 
     workers: int = 0
-    """Processes that read files; 0 means one for each core this process may use."""
+    """Processes that read files; 0 means one for each core this process may use, and one for little work."""
     steps: str = "all"
     """`all`, or `none` to keep the events of a run's life only."""
     label: str | None = None
@@ -152,7 +154,8 @@ def ingest(
         report.problems.extend(writer.state.problems)
         report.copies.extend(name for name, data in copies.items() if writer.keep_copy(name, data))
         tasks = [_task(file, writer, settings, options) for file in found.files]
-        answers = workers.run(tasks, options.format_dirs, formats, options.workers or _cores())
+        count = options.workers or _workers_for(found.files)
+        answers = workers.run(tasks, options.format_dirs, formats, count)
         _Committer(writer, report).take(_watched(answers, found.files, progress))
         report.sources = len(writer.state.owners)
     return report
@@ -166,7 +169,10 @@ def _own_bytes(name: str, path: Path) -> bytes:
     return data
 
 
-def _cores() -> int:
+def _workers_for(files: Sequence[discover.LogFile]) -> int:
+    """Return one process for each core this one may use; little work is done sooner than a process is made."""
+    if sum(file.bytes for file in files) < SMALL_BYTES:
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -249,7 +255,7 @@ class _Committer:
         if old is None or replace(entry, supersedes=old.supersedes, relation=old.relation, of=old.of) != old:
             if old is not None and old.key != entry.key:
                 self._promote(old)
-            self.writer.list(entry)
+            self.writer.add(entry)
         # The same entry again means that only its data files were damaged: they are written anew.
         self.writer.publish(answer.key, answer.tables)
         self.weight += answer.weight
@@ -272,7 +278,7 @@ class _Committer:
             return
         twins = [entry for entry in self.writer.state.duplicates() if entry.key == old.key]
         if twins:
-            self.writer.list(replace(old, path=twins[0].path, supersedes=None, relation=None))
+            self.writer.add(replace(old, path=twins[0].path, supersedes=None, relation=None))
 
     def _count(self, entry: SourceEntry, state: str) -> None:
         report = self.report

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FIELDS = ("name", "owner", "components", "parts", "rollouts", "effect", "note")
 ROLLOUT_FIELDS = ("model", "platform", "since", "until")
+_GLOB = frozenset("*?[")
 _PART_NAMES = tuple(part.part for part in PARTS)
 
 
@@ -35,7 +36,12 @@ class Rollout(NamedTuple):
 
     def touches(self, model: str, platform: str) -> bool:
         """Tell whether the rollout covers a model on a platform."""
-        return fnmatchcase(model, self.model) and fnmatchcase(platform, self.platform)
+        return _fits(model, self.model) and _fits(platform, self.platform)
+
+
+def _fits(name: str, glob: str) -> bool:
+    """Match a glob; most are `*` or a plain name, and large fleets ask a million times."""
+    return glob in ("*", name) or (not _GLOB.isdisjoint(glob) and fnmatchcase(name, glob))
 
 
 class Optimization(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ STEP: tuple[Column, ...] = (
 
 ALLOC: tuple[Column, ...] = (
     Column("line", "int64", "line number in the source, from 1"),
-    Column("record", "word", "`job`, or `step` for a job step kept apart"),
+    Column("record", "word", "what the record is about (RECORDS)"),
     Column("cluster", "word", "cluster name, where the record has it"),
     Column("id", "string", "job id as printed (array and het forms kept)"),
     Column("raw", "string", "plain job id: the key of an attempt together with cluster and submit"),
@@ -73,6 +74,7 @@ ALLOC: tuple[Column, ...] = (
     Column("submit_us", "int64", "submission in microseconds since 1970 UTC"),
     Column("eligible_us", "int64", "the job could have started"),
     Column("start_us", "int64", "hardware was given; null when it never was"),
+    Column("ready_us", "int64", "the job's own processes ran: containers up, prolog and image done"),
     Column("end_us", "int64", "hardware was given back; null while it is held"),
     Column("clock", "word", "how the instants were had (lifecycle.CLOCKS)"),
     Column("elapsed_us", "int64", "time held as printed, without suspension: all there is where the record has no instants"),
@@ -83,11 +85,29 @@ ALLOC: tuple[Column, ...] = (
     Column("exit_code", "int32", "exit code"),
     Column("exit_signal", "int32", "signal that ended it"),
     Column("restarts", "int32", "restarts counted by the scheduler"),
+    Column("task", "string", "task, pod, container or object inside the job that the record is about"),
+    Column("node", "word", "node it was placed on, where it is one"),
+    Column("cpus", "int32", "processors held"),
+    Column("gpu_milli", "int64", "GPUs held in thousandths, where the source shares GPUs between jobs"),
+    Column("gpu_us", "int64", "GPU time as printed, in microseconds"),
+    Column("count", "int64", "jobs or happenings that the record stands for; null for one"),
 )
+
+RECORDS: dict[str, str] = {
+    "job": "one attempt of a job",
+    "step": "a step of a job, or a run of a container: its hardware is the job's",
+    "task": "a part of a job that holds hardware of its own: a pod, a task of a trace; the job is the sum of its tasks",
+    "mark": "a condition or an event of a job or task: `state` at `start_us`, last at `end_us`, `count` times",
+    "run": "a run time that names no job",
+    "capacity": "hardware that is there, held or not",
+    "summary": "`count` jobs at once, as a publisher added them up",
+}
+"""What a row of the `alloc` table can be about: the values of `record`. Only jobs and tasks hold hardware."""
 
 TABLES: dict[str, tuple[Column, ...]] = {"event": EVENT, "step": STEP, "alloc": ALLOC}
 
 
+@lru_cache
 def arrow_schema(table: str) -> pa.Schema:
     """Return the Parquet schema of a fact table; field metadata holds each column's sentence."""
     import pyarrow as pa

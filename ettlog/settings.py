@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -112,7 +113,9 @@ def _table(value_check: Check, names: tuple[str, ...] = ()) -> Check:
         done, wrong = {}, []
         for name, one in value.items():
             if names and name not in names:
-                wrong.append((f".{name}", f"is not one of {', '.join(names)}"))
+                near = get_close_matches(str(name), names, 1)
+                hint = f"; do you mean {near[0]}?" if near else f"; known are {', '.join(names)}"
+                wrong.append((f".{name}", f"is not known{hint}"))
             done[name], found = value_check(one)
             wrong += [(f".{name}{where}", why) for where, why in found]
         return done, wrong

@@ -134,13 +134,14 @@ KINDS: dict[str, Callable[..., str]] = {
     "number": _plain,
     "hours": _hours,
     "percent": lambda value: f"{100 * value:.1f} %",
+    "ratio": lambda value: f"{100 * value:.1f}",
     "points": lambda value: _signed(100 * value, 1),
     "signed": lambda value: _signed(value, 2),
     "span": span,
     "stamp": _stamp,
     "day": lambda value: f"{value:%Y-%m-%d}",
 }
-"""How the values of a column are written for people; ratios are shown as percent or as percentage points."""
+"""How the values of a column are written for people; ratios as percent, with the sign or under a title that has it."""
 
 
 def _says(frame: pl.DataFrame, column: str) -> bool:

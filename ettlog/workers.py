@@ -110,9 +110,11 @@ def read(task: Task, formats: FormatSet) -> Answer:
 
 
 def _parse(task: Task, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
-    from ettlog.parse import scan
+    from ettlog.parse import records, scan
 
     parsed = reader.read(task.path, task.options) if reader else scan.scan(task.path, formats, task.options)
+    if not parsed.formats and (hint := records.advice(task.path)):
+        parsed.inferences.append(hint)
     relation = None
     if old:
         relation = REPARSED if parsed.digest == old else GROWN if begins else REPLACED
@@ -205,7 +207,7 @@ class _Pool:
     def _hire(self) -> None:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, self._dirs, os.getpid()), daemon=True)
+        process = context.Process(target=serve, args=(theirs, self._dirs, os.getpid()), daemon=True)
         process.start()
         theirs.close()
         self._busy[ours] = (_Worker(process, ours), None)
@@ -281,8 +283,8 @@ def _death(code: int | None) -> str:
     return f"exit code {code}"
 
 
-def _serve(pipe: Connection, format_dirs: tuple[Path, ...], parent: int) -> None:
-    """Read files until the pipe closes. A worker writes nothing: it needs no clean-up when it is killed."""
+def serve(pipe: Connection, format_dirs: tuple[Path, ...], parent: int) -> None:
+    """Read files and send what they hold until the pipe closes. A worker writes nothing, so it may be killed."""
     from ettlog.parse import format as formats_of
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

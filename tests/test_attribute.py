@@ -302,3 +302,34 @@ def test_an_undated_ledger_is_no_data() -> None:
     undated = PAIR.with_columns(pl.lit(None, dtype=pl.Int64).alias("launched_us"))
     with pytest.raises(NoDataError, match="no dated start"):
         attribute_ledger(undated, registry=REGISTRY)
+
+
+def test_a_staggered_rollout_that_passes_its_gates_is_graded_b() -> None:
+    """Twelve models, launches of about 100 s until the rollout and 50 s after it, at five dates or never: B for
+    direct.
+    """
+    days = [f"2026-{month:02d}-{day:02d}" for month in range(1, 7) for day in (2, 6, 9, 13, 16, 20, 23, 27)]
+    dates = ["2026-02-20", "2026-03-10", "2026-03-30", "2026-04-10", "9999-01-01"]
+    rows, rollouts = [], []
+    for number in range(12):
+        model, since = f"m{number:02d}", dates[number % len(dates)]
+        if since < "9999":
+            rollouts.append(f"{{ model = '{model}', since = {since} }}")
+        for index, day in enumerate(days):
+            launch = 95 + (7 * index + 3 * number) % 11 - (50 if day >= since else 0)
+            rows.append(start(f"{model}-{day}", model, day, 0, "first", {"launch": launch, "step": 1000}))
+    staggered = registry.parse(
+        f"[[optimization]]\nname='fast'\nowner='o'\nparts=['launch']\nrollouts=[{', '.join(rollouts)}]"
+    )
+    made = attribute_ledger(ledger(*rows), registry=staggered)
+    effect = made.effects.row(0, named=True)
+    assert (effect["tier"], effect["grade"], effect["why"]) == ("direct", "B", "all gates hold")
+    assert effect["cut"] == pytest.approx(0.5, abs=0.02)
+    assert set(made.credit.filter(pl.col("optimization") == "fast")["evidence"]) == {"B"}
+
+
+def test_one_rollout_day_everywhere_stays_before_and_after() -> None:
+    """Nothing untreated is left to compare with, so the saving is C and the effect table says why."""
+    made = attribute_ledger(PAIR, registry=REGISTRY)
+    assert set(made.effects["grade"]) == {"C"}
+    assert all(made.effects["why"].str.contains("untreated"))

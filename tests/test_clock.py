@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ettlog.errors import UsageError
@@ -121,6 +121,7 @@ def test_month_names_do_not_depend_on_the_locale(monkeypatch: pytest.MonkeyPatch
     assert parse(b"Sat Mar 01 00:00:00 2031") == Stamp(us(2031, 3, 1), "local", True, True, "ctime")
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_no_error(line: bytes) -> None:
     """Whatever a line holds, the answer is a stamp or None, also in front of and behind a real one."""
@@ -129,6 +130,7 @@ def test_any_bytes_are_no_error(line: bytes) -> None:
         assert parse(text) is None or isinstance(parse(text), Stamp)
 
 
+@settings(deadline=None)
 @given(st.datetimes(datetime(2000, 1, 1), datetime(2099, 12, 31, 23, 59, 59)))
 def test_iso_stamps_agree_with_the_standard_library(when: datetime) -> None:
     """For any date the microseconds are those of datetime."""
@@ -281,6 +283,7 @@ def test_unknown_zone_is_a_usage_error() -> None:
             SourceClock(name)
 
 
+@settings(deadline=None)
 @given(st.datetimes(datetime(2001, 1, 1), datetime(2098, 1, 1)), st.sampled_from(["Europe/Paris", "America/New_York"]))
 def test_zones_agree_with_the_standard_library(when: datetime, zone: str) -> None:
     """Outside the hour that comes twice every local stamp is converted as zoneinfo does it."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ettlog.parse import format as formats
@@ -31,6 +33,8 @@ def test_each_prefix_comes_off_alone(one: Envelope) -> None:
     [
         (b"plain text", b"plain text", None, None, None),
         (b"", b"", None, None, None),
+        (b"\xef\xbb\xbf", b"", None, None, None),
+        (b"\xef\xbb\xbf" * 20_000, b"\xef\xbb\xbf" * 19_999, None, None, None),
         (b"\xef\xbb\xbf2031-04-05T06:07:08.1234567Z x", b"x", None, None, b"2031-04-05T06:07:08.1234567Z"),
         (b"2031-04-05T06:07:08.1234567Z 7-task-1-0/0 [default3]: x", b" x", 3, None, b"2031-04-05T06:07:08.1234567Z"),
         (b" 3: [default5]:x", b"x", 3, None, None),
@@ -119,6 +123,7 @@ def test_states_of_a_progress_bar() -> None:
     assert split_states(b"") == [b""]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_peel(line: bytes) -> None:
     """Never an exception; the body is the tail of the line (of the line without escape codes)."""
@@ -133,6 +138,7 @@ NESTED = st.lists(st.sampled_from([one.sample for one in ENVELOPES if b"(?=" not
 SET = formats.load_all()
 
 
+@settings(deadline=None)
 @given(NESTED, st.sampled_from([pattern for pattern in SET.patterns if pattern.kind]))
 def test_no_nesting_of_prefixes_changes_an_event(prefixes: list[bytes], pattern: formats.Pattern) -> None:
     """A sample behind any nesting of prefixes (save those that look at what follows) gives the same fields."""
@@ -144,6 +150,7 @@ def test_no_nesting_of_prefixes_changes_an_event(prefixes: list[bytes], pattern:
         assert formats.fields(pattern, alone) == formats.fields(pattern, behind)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.sampled_from(SET.patterns))
 def test_any_bytes_around_a_sample_raise_nothing(noise: bytes, pattern: formats.Pattern) -> None:
     """Bytes of any kind before and after a sample never raise, in peeling, searching or decoding."""
@@ -152,3 +159,24 @@ def test_any_bytes_around_a_sample_raise_nothing(noise: bytes, pattern: formats.
             match = pattern.regex.search(peel(line).body)
             if match is not None:
                 assert isinstance(formats.fields(pattern, match), dict)
+
+
+@pytest.mark.parametrize("one", ENVELOPES, ids=lambda one: one.name)
+def test_hostile_prefixes_take_no_time(one: Envelope) -> None:
+    """64 KiB of a prefix, of its beginning, or of one byte behind it are peeled in 5 ms (best of five)."""
+    head = one.sample[: len(one.sample) // 2]
+    lines = [
+        one.sample * 4096,
+        head * 4096,
+        head + b"a" * 65536,
+        head + b"1" * 65536,
+        head + b" " * 65536,
+        b"\x1b[" * 32768,
+    ]
+    for line in lines:
+        seconds = []
+        for _ in range(5):
+            begin = time.thread_time()
+            peel(line[:65536])
+            seconds.append(time.thread_time() - begin)
+        assert min(seconds) < 0.005

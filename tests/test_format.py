@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ettlog.errors import FormatError
@@ -59,7 +59,7 @@ def test_good_format_loads(tmp_path: Path) -> None:
         ({"samples": ["heron step 1/2 took 1ms\n"]}, "a sample holds a line end"),
         ({"samples": ["heron step twelve"]}, "a sample does not match its pattern"),
         ({"samples": [{"line": "heron step 12/900 took 1ms", "step": 13}]}, "a sample gives another value"),
-        ({"anchor": "heron"}, "the anchor is too short"),
+        ({"anchor": "hero"}, "the anchor is too short"),
         ({"anchor": "heron steps"}, "the anchor is not in every line the regex matches"),
         ({"anchor": " took ", "regex": r"heron step (?P<step>\d++)(?:/900 took )?"}, "the anchor is not in every line"),
         (
@@ -237,6 +237,7 @@ def test_text_is_cut_and_printable() -> None:
     assert decode.words(b"  ") is None
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=80))
 def test_decoders_never_raise(text: bytes) -> None:
     """Whatever bytes a group holds, decoding gives a value that fits its column, or none."""
@@ -247,6 +248,7 @@ def test_decoders_never_raise(text: bytes) -> None:
             assert abs(value) < 1 << 31
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**8), st.integers(0, 999_999))
 def test_scaled_is_exact(head: int, tail: int) -> None:
     """Seconds with six decimals come out as the very microseconds, in integers."""
@@ -258,3 +260,30 @@ def test_reach_tells_how_far_a_regex_went(tmp_path: Path) -> None:
     pattern = formats.load(write(tmp_path)).patterns[0]
     assert format_proof.reach(pattern, b"heron step 12|900") == 13
     assert format_proof.reach(pattern, b"0123") == 0
+
+
+def test_example_of_the_manual_loads(root: Path, tmp_path: Path) -> None:
+    """The format shown in docs/formats.md proves itself, beside all built-in ones."""
+    text = (root / "docs/formats.md").read_text(encoding="utf-8")
+    (tmp_path / "heron.toml").write_text(text.split("```toml\n")[1].split("```")[0], encoding="utf-8")
+    assert [pattern.name for pattern in formats.load(tmp_path / "heron.toml").patterns] == ["step_v2", "saved"]
+    formats.load_all([tmp_path])
+
+
+def test_manual_names_every_key_group_and_source(root: Path) -> None:
+    """docs/formats.md explains each key, group and source there is."""
+    told = set(re.findall(r"`(\w+)`", (root / "docs/formats.md").read_text(encoding="utf-8")))
+    assert set(formats.GROUP_NAMES) | formats.FORMAT_KEYS | formats.PATTERN_KEYS | set(formats.SOURCES) <= told | {
+        "pattern"
+    }
+
+
+def test_error_of_the_manual_is_what_is_said(root: Path, tmp_path: Path) -> None:
+    """The error shown in docs/formats.md is the error that format gives for that sample."""
+    path = write(tmp_path, samples=["heron step 12/900 took no time"])
+    with pytest.raises(FormatError) as caught:
+        formats.load(path)
+    shown = (root / "docs/formats.md").read_text(encoding="utf-8").split("```\na sample")[1].split("```")[0]
+    assert str(caught.value).replace(str(tmp_path), "formats").replace("v1", "step_v2") == "a sample" + shown.rstrip(
+        "\n"
+    )

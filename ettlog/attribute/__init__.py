@@ -36,6 +36,7 @@ class Attribution:
     credit: pl.DataFrame
     ledger: pl.DataFrame
     models: pl.DataFrame
+    effects: pl.DataFrame
     header: dict[str, Any]
     notes: tuple[str, ...]
 

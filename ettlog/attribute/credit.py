@@ -120,25 +120,30 @@ def post(book: Book, made: Change) -> tuple[Array, Array]:
     """Add every effect to its row: (saving, bound) per replicate and row, both (R, rows), in overhead per
     exposure.
     """
-    replicates = made.tilt.shape[0]
-    saved = np.zeros((replicates, len(book.rows)))
-    bound = np.zeros_like(saved)
-    mix = made.effects.mix.sum(axis=2) + made.tilt
-    between = made.effects.interaction.sum(axis=2)
-    for one in range(replicates):
-        np.add.at(saved[one], book.amount, made.effects.amount[one])
-        np.add.at(saved[one], book.frequency, made.effects.frequency[one])
-        np.add.at(saved[one], book.mix, mix[one])
-        np.add.at(saved[one], book.interaction, between[one])
-        np.add.at(saved[one], book.entry, made.entry[one])
-        np.add.at(saved[one], book.exit, made.exit[one])
-    if book.bounds:
-        row, link, cascade, first = (list(column) for column in zip(*book.bounds, strict=True))
-        gain = made.amounts[0][:, link, first] - made.amounts[1][:, link, first]
-        worth = made.bound_weight[:, link, cascade] * gain
-        for one in range(replicates):
-            np.add.at(bound[one], row, worth[one])
-    return saved, bound
+    places: list[NDArray[np.int64] | list[int]] = [
+        book.amount.ravel(),
+        book.frequency.ravel(),
+        book.mix,
+        book.interaction,
+        book.entry,
+        book.exit,
+    ]
+    where = np.concatenate([np.asarray(place, dtype=np.int64) for place in places])
+    parts = (
+        made.effects.amount, made.effects.frequency, made.effects.mix.sum(axis=2) + made.tilt,
+        made.effects.interaction.sum(axis=2), made.entry, made.exit,
+    )  # fmt: skip
+    saved = _added(where, np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1), len(book.rows))
+    if not book.bounds:
+        return saved, np.zeros_like(saved)
+    row, link, cascade, first = (np.array(column, dtype=np.int64) for column in zip(*book.bounds, strict=True))
+    gain = made.amounts[0][:, link, first] - made.amounts[1][:, link, first]
+    return saved, _added(row, made.bound_weight[:, link, cascade] * gain, len(book.rows))
+
+
+def _added(where: NDArray[np.int64], values: Array, size: int) -> Array:
+    """Sum the columns of `values` (R, n) into the places `where` (n): (R, size)."""
+    return np.stack([np.bincount(where, weights=row, minlength=size) for row in values])
 
 
 def executions(panel: Panel, made: Links, registry: Registry, counts: NDArray[np.int64]) -> dict[Row, int]:

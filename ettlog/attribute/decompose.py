@@ -151,11 +151,9 @@ def _factors(
 
 def _counts(panel: Panel, totals: Array, exposed: Array, slots: list[int]) -> Array:
     """Return the count that drives each cell: starts of its kind, shutdowns, or the exposure itself (then r = 1)."""
-    place = {name: 2 + index for index, name in enumerate(panel.drivers)}
-    columns = [
-        exposed[:, slots] if cell.driver == EXPOSURE else totals[:, slots, place[cell.driver]] for cell in panel.cells
-    ]
-    return np.stack(columns, axis=-1) if columns else np.zeros((*exposed[:, slots].shape, 0))
+    place = {name: 1 + index for index, name in enumerate(panel.drivers)} | {EXPOSURE: 0}
+    counts = np.concatenate([exposed[:, slots, None], totals[:, slots, 2 : 2 + len(panel.drivers)]], axis=2)
+    return np.take(counts, [place[cell.driver] for cell in panel.cells], axis=2)
 
 
 def _shutdown_fallback(panel: Panel, totals: Array, made: Links, n0: Array, n1: Array) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ettlog.attribute import credit, decompose, frames, intervals, notes, panel, tiers
+from ettlog.attribute import causes, credit, decompose, frames, intervals, notes, panel, tiers
 from ettlog.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Result(NamedTuple):
     credit: pl.DataFrame
     ledger: pl.DataFrame
     models: pl.DataFrame
+    effects: pl.DataFrame
     header: dict[str, Any]
     notes: tuple[str, ...]
 
@@ -46,6 +47,7 @@ class Work(NamedTuple):
     change: decompose.Change
     basis: str
     method: Callable[[Factors, Factors], Effects]
+    grades: dict[tuple[str, str], str]
 
 
 def run(
@@ -74,20 +76,21 @@ def run(
         )  # fmt: skip
     totals = built.totals().astype(np.float64)[None]
     changed = decompose.change(built, made, totals, basis, method)
-    work = Work(built, made, registry, credit.open_book(built, made, registry), changed, basis, method)
+    effects = causes.effects(built, registry, window, seed)
+    book = credit.open_book(built, made, registry)
+    work = Work(built, made, registry, book, changed, basis, method, causes.grades(effects))
     rows, header = _rows(work, seed, replicates)
-    claims = [[credit.claimed(registry, names, cell) for cell in built.cells] for names in made.names]
-    scale = float(changed.exposure[1][0]) / frames.GPU_HOUR
-    table = frames.credit(rows)
-    model_table = frames.models(built, made)
-    header |= notes.header(work, window, model_table, seed, replicates)
-    return Result(
-        table,
-        frames.ledger(built, made, changed, claims, scale),
-        model_table,
-        header,
-        tuple(notes.sentences(work, table, model_table)),
-    )
+    table, models = frames.credit(rows), frames.models(built, made)
+    header |= notes.header(work, window, models, seed, replicates)
+    return Result(table, _ledger(work), models, effects, header, tuple(notes.sentences(work, table, models)))
+
+
+def _ledger(work: Work) -> pl.DataFrame:
+    """Return the exact ledger with the optimization that may claim each cell's amount."""
+    cells = work.panel.cells
+    claims = [[credit.claimed(work.registry, names, cell) for cell in cells] for names in work.links.names]
+    scale = float(work.change.exposure[1][0]) / frames.GPU_HOUR
+    return frames.ledger(work.panel, work.links, work.change, claims, scale)
 
 
 def _rows(work: Work, seed: int, replicates: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -228,9 +231,7 @@ def _line(work: Work, row: _Figures, name: str, share: float, whole: float, per_
         "saved_gpu_hours": saved, "share": saved / whole if whole else None, "points": saved * per_hour,
         "bound_gpu_hours": row.bound * share if has_bound else None,
         "low": None if row.low is None else row.low * share, "high": None if row.high is None else row.high * share,
-        "method": work.method.__name__, "evidence": "D" if assumed else "C", "executions": row.executions,
+        "method": work.method.__name__, "executions": row.executions,
+        "evidence": "D" if assumed else work.grades.get((name, row.tier), "C"),
         "note": notes.row(row, name, assumed),
     }  # fmt: skip
-
-
-__all__ = ["BASES", "Result", "Work", "run", "tiers"]

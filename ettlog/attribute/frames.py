@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ettlog.attribute import tiers
-from ettlog.attribute.panel import cuts_text
+from ettlog.lifecycle import RECOVERY_KINDS
+from ettlog.windows import moment
 
 if TYPE_CHECKING:
     from ettlog.attribute.decompose import Change, Links
@@ -84,28 +85,23 @@ def models(panel: Panel, made: Links) -> pl.DataFrame:
 
     ETT as shares, TTS (per first or planned start) and TTR (per recovery) in seconds of held wall time, NoF per job.
     """
-    rows = [_model(panel, made, unit) for unit in range(len(panel.units))]
+    facts = {row["slot"]: row for row in _facts(panel).iter_rows(named=True)}
+    rows = [_model(panel, made, unit, facts) for unit in range(len(panel.units))]
     return pl.DataFrame(rows, infer_schema_length=None).sort("model", "platform")
 
 
-def _model(panel: Panel, made: Links, unit: int) -> dict[str, Any]:
+def _model(panel: Panel, made: Links, unit: int, facts: dict[int, dict[str, Any]]) -> dict[str, Any]:
     base, count = panel.first_slot[unit], len(panel.chains[unit].periods)
-    sides = [base, base + count - 1] if unit in made.ends else [base]
-    if unit not in made.ends and not panel.chains[unit].first:
-        facts: list[dict[str, Any]] = [{}, _facts(panel, base)]
-    else:
-        facts = [_facts(panel, slot) for slot in sides] + [{}] * (2 - len(sides))
-    keys = ("jobs", "starts", "failures", "preemptions", "nof", "gpu_hours", "ett", "tts_s", "ttr_s")
+    name = panel.units[unit]
+    sides: tuple[dict[str, Any], dict[str, Any]] = (facts[base], facts[base + count - 1])
+    if unit not in made.ends:
+        sides = (facts[base], {}) if panel.chains[unit].first else ({}, facts[base])
+    cuts = ", ".join(f"{moment(cut.at_us):%Y-%m-%d}" for cut in panel.plan.cuts[name])
     row: dict[str, Any] = {
-        "model": panel.units[unit].model,
-        "platform": panel.units[unit].platform,
-        "cut": panel.plan.ground[panel.units[unit]],
-        "cuts": cuts_text(panel.plan.cuts[panel.units[unit]]),
-        "periods": count,
-    }
-    for key in keys:
-        for name, side in zip(("before", "after"), facts, strict=True):
-            row[f"{key}_{name}"] = side.get(key)
+        "model": name.model, "platform": name.platform, "cut": panel.plan.ground[name], "cuts": cuts, "periods": count,
+    }  # fmt: skip
+    for key in ("jobs", "starts", "failures", "preemptions", "nof", "gpu_hours", "ett", "tts_s", "ttr_s"):
+        row[f"{key}_before"], row[f"{key}_after"] = (side.get(key) for side in sides)
     row["points"] = _minus(row["ett_after"], row["ett_before"], 100.0)
     row["tts_saved_s"] = _minus(row["tts_s_before"], row["tts_s_after"])
     row["ttr_saved_s"] = _minus(row["ttr_s_before"], row["ttr_s_after"])
@@ -118,21 +114,28 @@ def _minus(left: float | None, right: float | None, scale: float = 1.0) -> float
     return None if left is None or right is None else (left - right) * scale
 
 
-def _facts(panel: Panel, slot: int) -> dict[str, Any]:
-    """Return the plain figures of one period, from the rows of the ledger."""
-    rows = panel.rows.filter(pl.col("slot") == slot)
-    starts = rows.select("job", "start", "kind").unique()
-    kinds = dict(starts.group_by("kind").len().rows())
-    held = int(rows["allocated_gpu_us"].sum())
-    effective = int(rows.filter(pl.col("tier") == tiers.EFFECTIVE)["allocated_gpu_us"].sum())
-    time = dict(rows.group_by("stage").agg(pl.col("allocated_us").sum()).rows())
-    jobs = rows["job"].n_unique()
-    recoveries = kinds.get("failure", 0) + kinds.get("preemption", 0)
-    cold = kinds.get("first", 0) + kinds.get("planned", 0)
-    return {
-        "jobs": jobs, "starts": len(starts), "failures": kinds.get("failure", 0),
-        "preemptions": kinds.get("preemption", 0), "nof": recoveries / jobs,
-        "gpu_hours": held / GPU_HOUR, "ett": effective / held if held else None,
-        "tts_s": (time.get(tiers.FIRST_START, 0) + time.get(tiers.RESTART, 0)) / cold / 1e6 if cold else None,
-        "ttr_s": time.get(tiers.RECOVERY, 0) / recoveries / 1e6 if recoveries else None,
-    }  # fmt: skip
+def _facts(panel: Panel) -> pl.DataFrame:
+    """Return the plain figures of every period."""
+    kind = pl.col("kind")
+    counts = panel.starts.group_by("slot").agg(
+        pl.col("job").n_unique().alias("jobs"), pl.len().alias("starts"),
+        (kind == RECOVERY_KINDS[0]).sum().alias("failures"), (kind == RECOVERY_KINDS[1]).sum().alias("preemptions"),
+        kind.is_in(["first", "planned"]).sum().alias("cold"),
+    )  # fmt: skip
+    amount, time, stage = pl.col("amount"), pl.col("time"), pl.col("stage")
+    spent = panel.rows.join(panel.starts.select("id", "slot"), on="id").group_by("slot").agg(
+        amount.sum().alias("held"), amount.filter(pl.col("tier") == tiers.EFFECTIVE).sum().alias("effective"),
+        time.filter(stage.is_in([tiers.FIRST_START, tiers.RESTART])).sum().alias("starting"),
+        time.filter(stage == tiers.RECOVERY).sum().alias("recovering"),
+    )  # fmt: skip
+    came = pl.col("failures") + pl.col("preemptions")
+    return counts.join(spent, on="slot").select(
+        "slot", "jobs", "starts", "failures", "preemptions", (came / pl.col("jobs")).alias("nof"),
+        (pl.col("held") / GPU_HOUR).alias("gpu_hours"), _ratio(pl.col("effective"), pl.col("held")).alias("ett"),
+        (_ratio(pl.col("starting"), pl.col("cold")) / 1e6).alias("tts_s"),
+        (_ratio(pl.col("recovering"), came) / 1e6).alias("ttr_s"),
+    )  # fmt: skip
+
+
+def _ratio(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    return pl.when(whole > 0).then(part / whole)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 REPLICATES = 400
 LEVEL = (2.5, 97.5)
-BLOCK = 50
-"""Replicates handled at once: keeps memory flat for fleets of hundreds of models."""
+DRAW_CELLS, BLOCK_CELLS = 8_000_000, 200_000
+"""Numbers drawn and handled at once: keeps memory flat, and the working set in the cache, for hundreds of models."""
 
 
 def replicates(panel: Panel, seed: int, n: int = REPLICATES) -> Iterator[Array]:
-    """Yield resampled totals in blocks of shape (<= BLOCK, periods, columns).
+    """Yield resampled totals in blocks of shape (some replicates, periods, columns).
 
     Jobs are drawn with replacement within unit and period: the job is the cluster, never the start or the line. The
     identity of the ledger holds in every replicate. Same seed, same bytes.
@@ -31,14 +31,16 @@ def replicates(panel: Panel, seed: int, n: int = REPLICATES) -> Iterator[Array]:
     order = np.argsort(panel.slot, kind="stable")
     stats = panel.stats[order].astype(np.float64)
     edges = np.searchsorted(panel.slot[order], np.arange(panel.slots + 1))
-    for begin in range(0, n, BLOCK):
-        size = min(BLOCK, n - begin)
+    width = max(1, panel.slots * stats.shape[1])
+    draw, block = max(1, DRAW_CELLS // width), max(1, BLOCK_CELLS // width)
+    for begin in range(0, n, draw):
+        size = min(draw, n - begin)
         totals = np.zeros((size, panel.slots, stats.shape[1]))
         for slot in range(panel.slots):
             mine = stats[edges[slot] : edges[slot + 1]]
             weights = rng.multinomial(len(mine), np.full(len(mine), 1 / len(mine)), size=size)
             totals[:, slot] = weights @ mine
-        yield totals
+        yield from (totals[at : at + block] for at in range(0, size, block))
 
 
 def usable(totals: Array, basis: str) -> NDArray[np.bool_]:

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 
 from ettlog import cascade, windows
-from ettlog.attribute import frames
+from ettlog.attribute import frames, uncertainty
+from ettlog.lifecycle import RECOVERY_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ettlog.attribute.engine import Work
+    from ettlog.attribute.panel import Left
     from ettlog.windows import Window
 
+FEWEST_PAIRS = 3
+"""Models from which on the gains of models are summed up as pairs."""
 EXPOSURES = {"work": "per effective GPU-hour", "wall": "per GPU-hour held (time-boxed)"}
 
 
@@ -73,8 +77,8 @@ def header(work: Work, window: Window, models: pl.DataFrame, seed: int, replicat
         "mean_points": paired["points"].mean(),
         "mean_points_text": "unweighted mean over models",
         "models": models.height,
-        "jobs": work.panel.rows["job"].n_unique(),
-        "starts": work.panel.rows.select("job", "start").unique().height,
+        "jobs": work.panel.starts["job"].n_unique(),
+        "starts": work.panel.starts.height,
         "nof": recoveries / jobs if jobs else None,
         "factor": cascade.factor(recoveries / jobs) if jobs else None,
         "seed": seed,
@@ -86,24 +90,32 @@ def header(work: Work, window: Window, models: pl.DataFrame, seed: int, replicat
 
 
 def _recoveries(work: Work) -> tuple[int, int]:
-    starts = work.panel.rows.select("job", "start", "kind").unique()
-    return starts["job"].n_unique(), int(starts["kind"].is_in(["failure", "preemption"]).sum())
+    starts = work.panel.starts
+    return starts["job"].n_unique(), int(starts["kind"].is_in(RECOVERY_KINDS).sum())
 
 
 def sentences(work: Work, credit: pl.DataFrame, models: pl.DataFrame) -> Iterator[str]:
     """Yield the notes of the whole, most telling first."""
     yield from _transfers(credit)
+    yield from _pairs(models)
     yield from _grounds(models)
-    straddling = work.panel.rows.group_by("job").agg(pl.col("slot").n_unique() > 1)["slot"].sum()
+    straddling = work.panel.starts.group_by("job").agg(pl.col("slot").n_unique() > 1)["slot"].sum()
     if straddling:
         which = "1 job has" if straddling == 1 else f"{straddling:,} jobs have"
         yield f"{which} starts in more than one period; each start counts where it was launched"
-    if work.panel.undated_gpu_us:
-        hours = work.panel.undated_gpu_us / frames.GPU_HOUR
-        yield f"{hours:,.1f} GPU-hours of jobs without any dated start are left out"
+    yield from _left(work.panel.left)
     unclear = credit.filter((pl.col("model") == frames.ALL) & pl.col("optimization").str.contains(" + ", literal=True))
     for name in unclear["optimization"].unique(maintain_order=True):
         yield f"{name} rolled out together on the same place: reported as one bundle"
+
+
+def _left(left: Left) -> Iterator[str]:
+    if left.by_wall:
+        yield "no job tells how many GPUs it held: hours are hours of wall time, every job weighs as one GPU"
+    if left.undated_us:
+        yield f"{left.undated_us / frames.GPU_HOUR:,.1f} GPU-hours of jobs without any dated start are left out"
+    if left.unsized_us and not left.by_wall:
+        yield f"{left.unsized_us / frames.GPU_HOUR:,.1f} h of wall time on an unknown number of GPUs are left out"
 
 
 def _transfers(credit: pl.DataFrame) -> Iterator[str]:
@@ -116,6 +128,18 @@ def _transfers(credit: pl.DataFrame) -> Iterator[str]:
                 f"{share * 100:.1f} % of the saving ({points:.2f} points of ETT) moved from recovery to {name}: "
                 "the cascade of its start-path saving, measured"
             )
+
+
+def _pairs(models: pl.DataFrame) -> Iterator[str]:
+    """Say what the models' own gains show together, where there are enough of them to say anything."""
+    gains = models.drop_nulls("points")["points"].to_list()
+    if len(gains) < FEWEST_PAIRS:
+        return
+    found = uncertainty.t_interval(gains)
+    yield (
+        f"mean gain over {len(gains)} models, unweighted: {found.estimate:+.1f} points, "
+        f"{found.low:.1f} to {found.high:.1f} (95 %, t over models); sign-flip p {uncertainty.sign_flip(gains):.3f}"
+    )
 
 
 def _grounds(models: pl.DataFrame) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ettlog.errors import EttlogError
+from ettlog.lifecycle import OUTCOMES
 from ettlog.sink import display
 from ettlog.tables import count
 
@@ -25,10 +26,10 @@ def account(report: IngestReport, lake: Path, *, verbose: int) -> Iterator[str]:
     few = 10**6 if verbose else FEW
     yield f"files     {_counts(report.states) or 'none'}; the lake holds {report.sources:,}"
     if report.n_lines:
-        yield f"lines     {report.n_lines:,}: {_counts(report.lines)}"
+        yield f"lines     {report.n_lines:,}: {_counts({name: report.lines[name] for name in OUTCOMES})}"
         yield f"facts     {report.events:,} events, {report.steps:,} step lines, {report.records:,} scheduler records"
     if report.formats:
-        yield f"formats   {_counts(report.formats)}"
+        yield f"formats   {_counts(_most(report.formats))}"
     yield from _jobs(lake)
     yield from _inferences(report.inferences, few)
     yield from _some("rejected", [f"{file.name}: {file.why}" for file in report.rejected], few)
@@ -66,6 +67,10 @@ def _listed(lake: Path) -> list[SourceEntry]:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number:,} {display(name)}" for name, number in counts.items() if number)
+
+
+def _most(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _jobs(lake: Path) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,18 +29,17 @@ CREDIT = (
     Shown("saved_gpu_hours", "saved GPU-h", "hours"),
     Shown("low", "low", "hours"),
     Shown("high", "high", "hours"),
-    Shown("share", "of saving", "percent"),
-    Shown("points", "ETT points", "signed"),
-    Shown("bound_gpu_hours", "bound GPU-h", "hours"),
+    Shown("share", "% of all", "ratio"),
+    Shown("points", "points", "signed"),
+    Shown("bound_gpu_hours", "bound", "hours"),
     Shown("executions", "runs", "int"),
     Shown("evidence", "grade"),
-    Shown("note", "note"),
 )
 SUMMARY = (
     Shown("saved_gpu_hours", "saved GPU-h", "hours"),
-    Shown("share", "of saving", "percent"),
-    Shown("points", "ETT points", "signed"),
-    Shown("bound_gpu_hours", "bound GPU-h", "hours"),
+    Shown("share", "% of all", "ratio"),
+    Shown("points", "points", "signed"),
+    Shown("bound_gpu_hours", "bound", "hours"),
 )
 
 
@@ -84,7 +84,7 @@ def arranged(found: Attribution, by: str | None) -> View:
 
     from ettlog.tables import View
 
-    notes = [*_missing_registry(found.header), *found.notes]
+    notes = [*_missing_registry(found.header), *found.notes, *_above_bound(found.credit)]
     header = [*headline(found), *_conventions(found.header)]
     if by:
         return View(found.summary(by), header, notes, (Shown(by, by), *SUMMARY))
@@ -109,17 +109,19 @@ def headline(found: Attribution) -> Iterator[str]:
     )
     fleet = found.credit.filter(pl.col("model") == WHOLE_FLEET)
     claimed = fleet.filter(pl.col("optimization") != "")
-    if saved > 0 and not claimed.is_empty():
-        named, recovered = (_share(frame) for frame in (claimed, claimed.filter(pl.col("tier").is_in(IN_RECOVERY))))
-        yield f"{named:.0%} of the saving is credited to optimizations; {recovered:.0%} was won in recoveries."
+    if not claimed.is_empty():
+        won, recovered = (_saved(frame) for frame in (claimed, claimed.filter(pl.col("tier").is_in(IN_RECOVERY))))
+        rest = f"what nobody may claim {'added' if won <= saved else 'took'} {abs(saved - won):,.0f}"
+        yield f"Optimizations saved {won:,.0f} GPU-hours, {recovered:,.0f} of them in recoveries; {rest}."
 
 
-def _share(frame: pl.DataFrame) -> float:
-    return float(frame["share"].sum() or 0.0)
+def _saved(frame: pl.DataFrame) -> float:
+    return float(frame["saved_gpu_hours"].sum() or 0.0)
 
 
 def _conventions(head: dict[str, Any]) -> Iterator[str]:
-    yield f"window: [{head['since']}, {head['until']}), {head['window']}"
+    since, until = (datetime.fromisoformat(head[name]) for name in ("since", "until"))
+    yield f"window: [{since:%Y-%m-%d %H:%M:%S}, {until:%Y-%m-%d %H:%M:%S}) UTC, {head['window']}"
     yield (
         f"counted: overhead {head['basis_text']} (basis {head['basis']}) · {head['aggregation']} · "
         f"method {head['method']} · low and high: {head['interval']}"
@@ -135,8 +137,21 @@ def _missing_registry(head: dict[str, Any]) -> Iterator[str]:
         yield f"there is no registry of optimizations, so nothing can be credited to one: {how}"
 
 
+def _above_bound(credit: pl.DataFrame) -> Iterator[str]:
+    import polars as pl
+
+    whole = credit.filter((pl.col("model") == WHOLE_FLEET) & (pl.col("optimization") != ""))
+    above = whole.filter((pl.col("bound_gpu_hours") > 0) & (pl.col("saved_gpu_hours") > pl.col("bound_gpu_hours")))
+    for name, saved, bound in above.select("optimization", "saved_gpu_hours", "bound_gpu_hours").iter_rows():
+        yield (
+            f"{name}: the measured cascade, {saved:,.0f} GPU-hours, is above its bound of {bound:,.0f}: "
+            "recoveries saved more than first starts did"
+        )
+
+
 def _with_total(fleet: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
+    fleet = fleet.with_columns(pl.col("optimization").replace("", "(nobody)"))
     sums = fleet.select(pl.col("saved_gpu_hours", "share", "points").sum(), optimization=pl.lit("all"))
     return pl.concat([fleet, sums], how="diagonal")

@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 WHOLE = (
     Shown("jobs", "jobs", "int"),
     Shown("starts", "starts", "int"),
-    Shown("failures", "failures", "int"),
-    Shown("preemptions", "preempted", "int"),
+    Shown("failures", "fail", "int"),
+    Shown("preemptions", "preempt", "int"),
     Shown("wall_gpu_hours", "wall GPU-h", "hours"),
-    Shown("ett", "ETT", "percent"),
-    Shown("ett_formula", "formula", "percent"),
+    Shown("ett", "ETT %", "ratio"),
+    Shown("ett_formula", "formula", "ratio"),
     Shown("residual", "residual", "points"),
     Shown("tts_hours", "TTS h", "hours"),
     Shown("ttr_hours", "TTR h", "hours"),
-    Shown("scheduling_share", "sched", "percent"),
-    Shown("trainer_init_share", "init", "percent"),
-    Shown("compilation_share", "compile", "percent"),
-    Shown("wasted_training_share", "wasted", "percent"),
-    Shown("shutdown_share", "shutdown", "percent"),
-    Shown("unknown_share", "unknown", "percent"),
+    Shown("scheduling_share", "sched %", "ratio"),
+    Shown("trainer_init_share", "init", "ratio"),
+    Shown("compilation_share", "compile", "ratio"),
+    Shown("wasted_training_share", "wasted", "ratio"),
+    Shown("shutdown_share", "shutdown", "ratio"),
+    Shown("unknown_share", "unknown", "ratio"),
 )
-PARTS = (Shown("jobs", "jobs", "int"), Shown("gpu_hours", "GPU-h", "hours"), Shown("share", "of wall", "percent"))
+PARTS = (Shown("jobs", "jobs", "int"), Shown("gpu_hours", "GPU-h", "hours"), Shown("share", "% of wall", "ratio"))
 TOTAL = (
     Shown("name", ""),
     Shown("gpu_hours", "GPU-h", "hours"),
@@ -61,11 +61,14 @@ def keys(_ctx: click.Context, _param: click.Parameter, value: str | None) -> lis
     callback=keys,
     help=f"Group by {', '.join(GROUPINGS[:-1])} or {GROUPINGS[-1]}; several with commas.",
 )
+@click.option("--logged", is_flag=True, help="Count only jobs of which a trainer's log was read.")
 @selection_options
 @convention_options
 @lake
 @output_options
-def command(by: list[str], selection: Selection, conventions: dict[str, Any], lake: Path, out: Output) -> None:
+def command(
+    by: list[str], logged: bool, selection: Selection, conventions: dict[str, Any], lake: Path, out: Output
+) -> None:
     """Show where the wall time of the fleet went.
 
     ETT is the share of the wall that trained on new data. The formula view, 1 - (TTS + NoF x TTR) / wall, stands beside
@@ -76,6 +79,7 @@ def command(by: list[str], selection: Selection, conventions: dict[str, Any], la
     from ettlog.cli.output import emit
 
     fleet = ettlog.open(lake)
+    selection["logged"] = logged
     frame = ett(fleet, by=by, **selection, **conventions)
     header = describe_of(fleet, selection, conventions)
     if by:
@@ -113,18 +117,13 @@ def grouped(
 
     from ettlog.tables import View
 
-    columns = PARTS if total is None else WHOLE
-    shown = [
-        *[Shown(key, key.replace("-", " "), "day" if key in ("week", "month") else "text") for key in by],
-        *columns,
-    ]
-    readable = frame.with_columns(
-        pl.col(key).cast(pl.String).fill_null("(unknown)") for key in by if frame[key].dtype != pl.Date
-    )
+    shown = [*[Shown(key, key.replace("-", " ")) for key in by], *(PARTS if total is None else WHOLE)]
+    named = [pl.col(key).dt.strftime(DATES.get(key, "%Y-%m-%d")) for key in by if frame[key].dtype == pl.Date]
+    named += [pl.col(key).fill_null("(unknown)") for key in by if frame[key].dtype != pl.Date]
+    readable = frame.with_columns(named)
     if total is not None:
         label = total.with_columns(pl.lit("all" if key == by[0] else "").alias(key) for key in by)
-        shown = [item._replace(kind="text") if item.kind == "day" else item for item in shown]
-        readable = pl.concat([readable.with_columns(pl.col(by).cast(pl.String)), label.select(readable.columns)])
+        readable = pl.concat([readable, label.select(readable.columns)])
     return View(frame, header, notes(frame, by), _titled(shown, conventions), readable)
 
 
@@ -138,8 +137,8 @@ def _unnamed(frame: pl.DataFrame, key: str) -> list[str]:
 
     from ettlog.tables import count
 
-    jobs = int(frame.filter(pl.col(key).is_null())["jobs"].sum())
-    return [f"{count(jobs, 'job')} without a {key}: ettlog.toml can tell it from job names"] if jobs else []
+    jobs = int(frame.filter(pl.col(key).is_null())["jobs"].sum()) if key in NAMED_BY else 0
+    return [f"{count(jobs, 'job')} without a {key}: ettlog.toml can name it ({NAMED_BY[key]})"] if jobs else []
 
 
 def _unknown_time(frame: pl.DataFrame) -> list[str]:
@@ -148,10 +147,15 @@ def _unknown_time(frame: pl.DataFrame) -> list[str]:
     unknown, wall = frame.select(pl.col("unknown_gpu_hours").sum(), pl.col("gpu_hours").sum()).row(0)
     if not wall or unknown / wall <= UNKNOWN_BUDGET:
         return []
-    share = f"{100 * unknown / wall:.1f} %"
-    return [f"{share} of the wall is unknown: the logs say nothing there (budget {100 * UNKNOWN_BUDGET:.0f} %)"]
+    share, budget = f"{100 * unknown / wall:.1f} %", f"{100 * UNKNOWN_BUDGET:.0f} %"
+    cure = "--logged leaves out jobs that only the scheduler knows"
+    return [f"{share} of the wall is unknown: the logs say nothing there (budget {budget}); {cure}"]
 
 
+NAMED_BY = {"model": "jobs.models", "cluster": "paths.cluster", "platform": "paths.templates"}
+"""Key of ettlog.toml that names what logs do not."""
+DATES = {"month": "%Y-%m"}
+"""How periods are written; a week by its Monday."""
 UNKNOWN_BUDGET = 0.05
 """Share of the wall that may be unknown before a result says so."""
 

@@ -27,7 +27,7 @@ SHOWN = (
     Shown("planned", "planned", "int"),
     Shown("end_state", "end"),
     Shown("open", "open"),
-    Shown("ett", "ETT", "percent"),
+    Shown("ett", "ETT %", "ratio"),
 )
 MEANING = (
     "wall: first submission or launch to last release; GPU-h: hardware held; "

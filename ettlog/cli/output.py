@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ettlog.tables import View
 
 UNBOUNDED = 100_000
-"""Width of a table that goes to a file or a pipe: nothing is cut."""
+"""Width that tables are laid out for: a cell is never cut, also where the terminal is narrower."""
 
 
 def emit(view: View, out: Output) -> None:
@@ -28,7 +28,7 @@ def emit(view: View, out: Output) -> None:
     form = out.form or (tables.SUFFIXES.get(out.path.suffix.lower(), "table") if out.path else "table")
     view = _chosen(view, out)
     if form == "table":
-        text = paint(view, header=out.header, wide=_to_file(out) or not sys.stdout.isatty())
+        text = paint(view, header=out.header, colours=not _to_file(out) and sys.stdout.isatty())
         _write(text.encode("utf-8", errors="backslashreplace"), out)
         return
     if form != "md":
@@ -43,15 +43,14 @@ def say(lines: list[str], *, quiet: bool) -> None:
         click.echo(sink.display(line), err=True)
 
 
-def paint(view: View, *, header: bool, wide: bool) -> str:
-    """Return a view as a readable table; in colours only on a terminal, and never with markup of log text."""
+def paint(view: View, *, header: bool, colours: bool) -> str:
+    """Return a view as a readable table; in colours where asked for and NO_COLOR is not set; log text is no markup."""
     from io import StringIO
 
     from rich.console import Console
 
-    colours = not wide and not os.environ.get("NO_COLOR")
-    width = UNBOUNDED if wide else max(click_width(), 40)
-    into = Console(file=StringIO(), force_terminal=colours, width=width, markup=False, highlight=False, emoji=False)
+    styled = colours and not os.environ.get("NO_COLOR")
+    into = Console(file=StringIO(), force_terminal=styled, width=UNBOUNDED, markup=False, highlight=False, emoji=False)
     for line in view.header if header else ():
         into.print(sink.display(line), style="dim", soft_wrap=True)
     if view.header and header:
@@ -66,13 +65,6 @@ def paint(view: View, *, header: bool, wide: bool) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
-def click_width() -> int:
-    """Return the width of the terminal in characters."""
-    import shutil
-
-    return shutil.get_terminal_size((120, 40)).columns
-
-
 def _table(view: View, *, header: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
@@ -81,7 +73,7 @@ def _table(view: View, *, header: bool) -> Table:
     table = Table(box=None, show_header=header, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for item in shown:
         right = tables.numeric(item.kind)
-        table.add_column(Text(item.title), justify="right" if right else "left", no_wrap=right, overflow="fold")
+        table.add_column(Text(item.title), justify="right" if right else "left", no_wrap=True)
     for line in lines:
         table.add_row(*[Text(cell) for cell in line])
     return table

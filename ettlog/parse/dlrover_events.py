@@ -7,11 +7,10 @@ two ends of a span share their id. A step begins with number n and ends with n +
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ettlog.parse import jsonl
+from ettlog.parse import jsonl, vocabulary
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, IGNORED, MATCHED, Facts, Instant, cause_of
 from ettlog.parse.jsonl import Record
 from ettlog.parse.parsed import Parsed, ScanOptions
@@ -26,37 +25,7 @@ _LINE = re.compile(
     rb"(?:\[(?P<pid>\d{1,10})\] )?\[(?P<id>[^\]\s]{1,64})\] \[(?P<target>[^\]]{0,128})\] "
     rb"\[(?P<name>[^\]]{1,128})\] \[(?P<type>BEGIN|END|INSTANT)\] (?P<body>\{.*)"
 )
-_KINDS: Mapping[tuple[str, str], str] = {
-    ("start", INSTANT): "worker_start",
-    ("init", BEGIN): "init_mark",
-    ("init", END): "init_mark",
-    ("init_end", INSTANT): "init_mark",
-    ("load_dataset", END): "data_ready",
-    ("load_ckpt", BEGIN): "restore_begin",
-    ("load_ckpt", END): "restore_end",
-    ("train", BEGIN): "train_start",
-    ("train", END): "train_end",
-    ("evaluate", BEGIN): "evaluation_begin",
-    ("evaluate", END): "evaluation_end",
-    ("predict", BEGIN): "evaluation_begin",
-    ("predict", END): "evaluation_end",
-    ("save", BEGIN): "save_request",
-    ("save", END): "save_commit",
-    ("persist_ckpt", END): "save_commit",
-    ("log", INSTANT): "step_twin",
-    ("finish", INSTANT): "exit_ok",
-    ("exception", INSTANT): "failure",
-    ("rendezvous", BEGIN): "rendezvous_begin",
-    ("rendezvous", END): "rendezvous_end",
-    ("process_restart", INSTANT): "restart",
-    ("process_restart_membership", INSTANT): "restart",
-    ("process_fail", INSTANT): "failure",
-    ("process_failed", INSTANT): "failure",
-    ("process_succeeded", INSTANT): "exit_ok",
-    ("fault_detect", BEGIN): "failure",
-    ("job_abortion", INSTANT): "failure",
-    ("job_abort", INSTANT): "failure",
-}
+WORDS = vocabulary.load(NAME)
 _QUIET = frozenset(("substep", "predict_step", "epoch", "warning"))
 _NETWORK_CHECK = "network-check"
 _JSON_KEYS = {"event_id", "event_time", "target", "name", "event_type"}
@@ -138,13 +107,14 @@ class _Reader:
 
     def _event(self, line: int, what: tuple[str, str], at: Instant, content: Record, **fields: Any) -> str:
         base, kind_of = what
-        kind = _KINDS.get(what, "timer" if fields["duration_us"] is not None else "heartbeat")
+        told = WORDS["told"]
+        kind = WORDS[kind_of].get(base, told["other" if fields["duration_us"] is None else "other_span"])
         if base == "persist_ckpt":
             self._persists = True
         if what == ("save", END) and self._persists:  # the write goes on behind the loop and has a span of its own
-            kind = "save_staged"
-        if kind in ("rendezvous_begin", "rendezvous_end") and _NETWORK_CHECK in str(content.get("rendezvous_type")):
-            kind = "heartbeat"
+            kind = told["save_with_a_write_behind"]
+        if _NETWORK_CHECK in str(content.get("rendezvous_type")):
+            kind = told["network_check"]
         fields["step"] = jsonl.whole(content, "global_step")
         fields["rank"] = self._rank
         if kind == "failure":

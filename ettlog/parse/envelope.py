@@ -88,6 +88,11 @@ ENVELOPES: tuple[Envelope, ...] = (
         "ray", b"(", rb"\(\w{1,64}(?:\([^()\n]{0,64}\))? pid=NUM(?:, ip=(?P<node>HOST))?\) ",
         b"(TrainWorker pid=88, ip=10.1.2.3) ",
     ),
+    Envelope(
+        "skypilot", b"(", rb"\([\w-]{1,40}, rank=(?P<task>\d{1,6}), pid=NUM(?:, ip=(?P<node>HOST))?\) ",
+        b"(worker1, rank=3, pid=4242, ip=10.1.2.3) ",
+    ),
+    Envelope("determined", b"[", rb"\[rank=(?P<rank>\d{1,7})\] ", b"[rank=3] "),
     # torch: launcher, ranks, loggers
     Envelope("tee", b"[", rb"\[(?:default|trainer|worker)(?P<local>\d{1,6})\]:", b"[default3]:"),
     Envelope("torch_rank", b"[", rb"\[rank(?P<rank>\d{1,7})\]: ?", b"[rank3]: "),
@@ -151,7 +156,7 @@ ENVELOPES: tuple[Envelope, ...] = (
         b"[2031-04-05 06:07:08,123][metaseq.train][INFO] - ",
     ),
     Envelope(
-        "nanotron", b"01", rb"(?P<stamp>\d\d/\d\d/20\d\d TIME) \[LEVEL\|DP=NUM\|PP=NUM\|TP=NUM\|(?P<node>HOST)\]: ",
+        "nanotron", b"01", rb"(?P<stamp>\d\d/\d\d/20\d\d TIME) \[LEVEL\|DP=NUM\|PP=NUM\|TP=NUM(?:\|(?P<node>HOST))?\]: ",
         b"04/05/2031 06:07:08 [INFO|DP=1|PP=0|TP=3|gpu-a]: ",
     ),
     Envelope(
@@ -217,8 +222,10 @@ def peel(line: bytes) -> Peeled:
     """
     if b"\x1b" in line:
         line = _ANSI.sub(b"", line)
-    at = 3 if line.startswith(_BOM) else 0
-    step = _BY_FIRST[line[at]] if at < len(line) else None
+    at = len(_BOM) if line[:1] == _BOM[:1] and line.startswith(_BOM) else 0
+    if at >= len(line):
+        return Peeled(b"", None, None, None, at)
+    step = _BY_FIRST[line[at]]
     match = None if step is None else step.match(line, at)
     if step is None or match is None:
         return Peeled(line[at:], None, None, None, at)

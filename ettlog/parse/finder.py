@@ -97,6 +97,8 @@ def _goes_on(gate: bytes, anchors: Iterable[bytes], gates: Iterable[bytes]) -> N
     """Return which bytes behind a literal of step lines show that it may also be part of an event's anchor, or hide a literal."""
     found = np.zeros(256, bool)
     for anchor in anchors:
+        if anchor in gate:
+            found[:] = True
         at = anchor.find(gate)
         while at >= 0:
             rest = anchor[at + len(gate) : at + len(gate) + 1]

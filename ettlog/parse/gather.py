@@ -1,4 +1,4 @@
-"""What a reader of self-describing input fills: rows of events and steps, lines by outcome, clocks."""
+"""What a reader of self-describing input fills: rows of events, steps and allocations, lines by outcome, clocks."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ EXACT, UNDATED = CLOCKS[0], CLOCKS[-1]
 MATCHED, IGNORED, UNMATCHED, BAD_TIME, BAD_RECORD = "matched", "ignored", "unmatched", "bad_time", "bad_record"
 DUPLICATE, LONG, TORN = "duplicate", "long", "torn"
 MAX_NAME = 256
+_STAMPS = ("submit_us", "start_us", "ready_us", "end_us")
 _BATCH = 1 << 15
 _INT64, _INT32 = (1 << 63) - 1, (1 << 31) - 1
 _FIRST_US, _LAST_US = 946_684_800_000_000, 4_102_444_800_000_000
@@ -86,7 +87,8 @@ class Table:
         numbers = np.searchsorted(np.array(begins, np.int64), lines, side="right").astype(np.int32)
         table = pa.Table.from_batches(self._batches, self._schema).unify_dictionaries()
         at = self._schema.get_field_index("launch")
-        table = table.set_column(at, self._schema.field(at), pa.array(numbers))
+        if at >= 0:
+            table = table.set_column(at, self._schema.field(at), pa.array(numbers))
         return table if not np.any(np.diff(lines) < 0) else table.take(pa.array(np.argsort(lines, kind="stable")))
 
 
@@ -97,7 +99,7 @@ class Facts:
         """Start empty; `name` is the format the rows are told to come from."""
         self.name, self.options = name, options
         self.clock = SourceClock(options.zone, options.year_hint)
-        self.events, self.steps = Table("event"), Table("step")
+        self.events, self.steps, self.allocs = Table("event"), Table("step"), Table("alloc")
         self.lines: Counter[str] = Counter()
         self.hints: dict[str, str] = {}
         self.notes: dict[str, None] = {}
@@ -121,6 +123,19 @@ class Facts:
         """Add a step, unless steps are not asked for."""
         if self.options.steps != NONE:
             self.steps.add({"line": line, "step": step, **self._common(pattern, at), **fields})
+
+    def alloc(self, line: int, record: str, clock: str = EXACT, **fields: Any) -> None:
+        """Add a row of a scheduler; `fields` are columns of the alloc table, texts cut to one line of 256 characters.
+
+        A row without any instant has no clock.
+        """
+        row = {key: shown(value) if isinstance(value, str) else value for key, value in fields.items()}
+        stamps = [row[name] for name in _STAMPS if row.get(name) is not None]
+        clock = clock if stamps else UNDATED
+        self._clocks[clock] += 1
+        for us in stamps:
+            self.saw(Instant(us, clock))
+        self.allocs.add({"line": line, "record": record, "clock": clock, **row})
 
     def local(self, text: str | bytes) -> Instant | None:
         """Return the instant of a stamp as printed, None where it is no stamp."""
@@ -160,7 +175,7 @@ class Facts:
         return Parsed(
             events=self.events.table(begins),
             steps=self.steps.table(begins),
-            allocs=arrow_schema("alloc").empty_table(),
+            allocs=self.allocs.table([]),
             lines={outcome: lines for outcome, lines in sorted(self.lines.items()) if lines},
             n_lines=count,
             n_bytes=source.n_bytes,

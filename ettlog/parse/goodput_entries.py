@@ -1,21 +1,18 @@
 """Entries of ml-goodput-measurement: one JSON object each, POSIX seconds, from its cache file or a Cloud Logging
 export.
 
-An entry says that something began or ended: job, device init, preparation, data loading, custom events, and for a
-step only its begin. A step is therefore known to be done when the next one begins: the row of step n stands on the
-line of step n + 1, with the time between. Where the log skips numbers, the time is shared evenly among them. Entries
-of a job may arrive out of order, and once for each writing rank; between two job starts they are sorted by their own
-time and copies are dropped.
+An entry says that something began or ended: job, device init, preparation, data loading, custom events, waits for
+slices. A step has only its begin; what follows from that is in `goodput_steps.py`. No entry names its rank or its
+start: a new start is a `job_start_time`, or a re-initialisation after a slice was lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
-from ettlog.parse import goodput_orbax, jsonl
+from ettlog.parse import goodput_orbax, jsonl, vocabulary
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, MATCHED, UNMATCHED, Facts, Instant, exact
+from ettlog.parse.goodput_steps import Begun, Steps
 from ettlog.parse.jsonl import SECOND, Record
 from ettlog.parse.parsed import Parsed, ScanOptions
 
@@ -23,29 +20,14 @@ NAME = "goodput_entries"
 SAME_START_US = 5 * SECOND
 """Job starts this close together are one start told by several ranks."""
 
-_KINDS: Mapping[str, str] = {
-    "job_start_time": "launch",
-    "job_end_time": "train_end",
-    "tpu_init_start_time": "init_mark",
-    "tpu_init_end_time": "process_group",
-    "training_prep_start_time": "init_mark",
-    "training_prep_end_time": "init_mark",
-    "data_loading_start_time": "init_mark",
-    "data_loading_end_time": "data_ready",
-    "elastic_reinit_start_time": "restart",
-    "elastic_reinit_end_time": "init_mark",
-}
+WORDS = vocabulary.load(NAME)
+_ENTRIES, _TOLD = WORDS["entry"], WORDS["told"]
 _CUSTOM = ("custom_badput_event", "elastic_wait")
-_SLICES = "elastic_slice_counts_timestamp"
 _CUSTOM_TIMES = tuple(f"{base}_{edge}_time" for base in _CUSTOM for edge in ("start", "end"))
-_KNOWN = {*_KINDS, *_CUSTOM_TIMES, "step_start_time", _SLICES}
-_EVALUATION = ("eval", "validation")
-
-
-class _Step(NamedTuple):
-    us: int
-    line: int
-    step: int
+_SLICES = "elastic_slice_counts_timestamp"
+_KNOWN = {*_ENTRIES, *_CUSTOM_TIMES, "step_start_time", _SLICES}
+_NEW_START = ("job_start_time", "elastic_reinit_start_time")
+_LOST = "slice_down"
 
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
@@ -61,7 +43,7 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the entries of one job."""
     facts = Facts(NAME, options)
     reader = _Reader(facts)
-    return jsonl.read(path, options, facts, reader.take, jsonl.parse, reader.flush)
+    return jsonl.read(path, options, facts, reader.take, jsonl.parse, reader.finish)
 
 
 def unwrap(record: Record) -> Record:
@@ -71,13 +53,11 @@ def unwrap(record: Record) -> Record:
 
 
 class _Reader:
-    """The steps and custom events since the last job start."""
+    """The start that is being told of."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._steps: list[_Step] = []
-        self._end: tuple[int, int] | None = None
-        self._away: list[tuple[int, int]] = []
+        self._steps = Steps(facts, _TOLD)
         self._custom: dict[str, int] = {}
         self._start: int | None = None
         self._loaded = False
@@ -89,16 +69,18 @@ class _Reader:
             self._facts.hints.setdefault("job", job)
         if "step_start_time" in entry:
             return self._step(line, entry)
-        for key, kind in _KINDS.items():
+        for key, kind in _ENTRIES.items():
             if key in entry:
                 return self._mark(line, key, kind, exact(jsonl.micros(entry, key)))
-        for base in _CUSTOM:
-            for edge in ("start", "end"):
-                if f"{base}_{edge}_time" in entry:
-                    return self._custom_event(line, base, edge, entry)
+        for key in _CUSTOM_TIMES:
+            if key in entry:
+                return self._custom_event(line, key, entry)
         if goodput_orbax.knows(entry):
-            return goodput_orbax.take(self._facts, line, entry)
+            return goodput_orbax.take(self._facts, WORDS["orbax"], line, entry)
         return IGNORED if _SLICES in entry else UNMATCHED
+
+    def finish(self) -> None:
+        self._steps.close()
 
     def _step(self, line: int, entry: Record) -> str:
         step, at = jsonl.whole(entry, "step_count"), exact(jsonl.micros(entry, "step_start_time"))
@@ -106,79 +88,45 @@ class _Reader:
             return BAD_RECORD
         if at is None or at.us is None:
             return BAD_TIME
-        self._steps.append(_Step(at.us, line, step))
+        self._steps.begun.append(Begun(at.us, line, step))
         return MATCHED
 
     def _mark(self, line: int, key: str, kind: str, at: Instant | None) -> str:
         if at is None or at.us is None:
             return BAD_TIME
-        if kind == "launch":
+        if key == "job_start_time":
             if self._start is not None and abs(at.us - self._start) <= SAME_START_US:
                 self._facts.note("job starts within 5 s of each other are one start told by several ranks")
                 return DUPLICATE
             self._start = at.us
-        if kind in ("launch", "restart"):
-            self.flush()
-        if kind == "train_end":
-            self._end = (at.us, line)
+        if key in _NEW_START:
+            self._steps.close()
+            self._loaded = False
+        if key == "job_end_time":
+            self._steps.end = (at.us, line)
         if key.startswith("data_loading"):
-            if self._loaded or self._steps:  # later loads run behind the steps
+            if self._loaded or self._steps.begun:  # later loads run behind the steps
                 return IGNORED
             self._loaded = key == "data_loading_end_time"
         self._facts.event(line, kind, key, at)
         return MATCHED
 
-    def _custom_event(self, line: int, base: str, edge: str, entry: Record) -> str:
+    def _custom_event(self, line: int, key: str, entry: Record) -> str:
+        base, edge, _ = key.rsplit("_", 2)
         name = jsonl.text(entry, f"{base}_type") or jsonl.text(entry, f"{base}_event_type") or base
-        at = exact(jsonl.micros(entry, f"{base}_{edge}_time"))
+        at = exact(jsonl.micros(entry, key))
         if at is None or at.us is None:
             return BAD_TIME
-        looks = any(word in name.lower() for word in _EVALUATION)
         if edge == "start":
             self._custom[name] = at.us
-            if looks:
-                self._facts.event(line, "evaluation_begin", base, at, name=name)
+            lost = _LOST in name
+            kind = _TOLD["slice_lost" if lost else "custom_begins"]
+            self._facts.event(line, kind, base, at, name=name, cause="node" if lost else None)
             return MATCHED
         begin = self._custom.pop(name, None)
         if begin is not None and at.us > begin:
-            self._away.append((begin, at.us))
+            self._steps.away.append((begin, at.us))
         duration = None if begin is None else at.us - begin
-        self._facts.event(line, "evaluation_end" if looks else "timer", base, at, name=name, duration_us=duration)
+        kind = _TOLD["slice_back" if _LOST in name else "custom_ends"]
+        self._facts.event(line, kind, base, at, name=name, duration_us=duration)
         return MATCHED
-
-    def flush(self) -> None:
-        """Make rows of the steps since the last start: call it at every start and at the end of the file."""
-        steps = sorted(self._steps)
-        last: _Step | None = None
-        for now in steps:
-            if last is not None and now.step == last.step:
-                self._again()
-                continue
-            if last is not None and now.step > last.step:
-                self._row(last, now.us, now.line, now.step - 1)
-            last = now
-        if last is not None:
-            self._close(last)
-        self._steps, self._end, self._away, self._loaded = [], None, [], False
-
-    def _again(self) -> None:
-        self._facts.count(MATCHED, lines=-1)
-        self._facts.count(DUPLICATE)
-
-    def _close(self, last: _Step) -> None:
-        if self._end is not None and self._end[0] >= last.us:
-            self._row(last, self._end[0], self._end[1], last.step)
-        else:
-            at = exact(last.us)
-            assert at is not None
-            self._facts.event(last.line, "heartbeat", "step_start", at, step=last.step)
-
-    def _row(self, begun: _Step, end_us: int, line: int, step: int) -> None:
-        """Add the step that ended at `end_us`: with the mean of those since `begun`, less the custom events in
-        between.
-        """
-        away = sum(max(0, min(end, end_us) - max(begin, begun.us)) for begin, end in self._away)
-        duration = (end_us - begun.us - away) // (step - begun.step + 1)
-        at = exact(end_us)
-        assert at is not None
-        self._facts.step(line, "step_start", at, step, duration_us=duration)

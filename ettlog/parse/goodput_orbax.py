@@ -4,21 +4,23 @@ restores.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from ettlog.parse import jsonl
 from ettlog.parse.gather import BAD_TIME, MATCHED, Facts, Instant, exact
 from ettlog.parse.jsonl import Record
 
-_RESTORES = ("restore", "emergency_restore")
-_TYPES = ("save", *_RESTORES)
+_TYPE = re.compile(r"save|(?P<restore>(?:emergency_)?restore)")
 _BASES = ("checkpoint_manager_blocking", "checkpointer_blocking", "checkpoint_manager", "checkpointer")
 
 
 def knows(entry: Record) -> bool:
     """Tell whether an entry is one of Orbax."""
-    return entry.get("event_type") in _TYPES and any(f"{base}_start_time" in entry for base in _BASES)
+    return _type(entry) is not None and any(f"{base}_start_time" in entry for base in _BASES)
 
 
-def take(facts: Facts, line: int, entry: Record) -> str:
+def take(facts: Facts, words: Mapping[str, str], line: int, entry: Record) -> str:
     """Add the two events of a save or a restore; returns the outcome of the line.
 
     A save in the background lets the loop go on at the end of its blocking time; only a synchronous one is usable
@@ -32,15 +34,20 @@ def take(facts: Facts, line: int, entry: Record) -> str:
     assert end.us is not None
     fields = {"step": jsonl.whole(entry, "step"), "name": jsonl.text(entry, "directory")}
     duration = end.us - begin.us
-    if entry.get("event_type") in _RESTORES:
-        facts.event(line, "restore_begin", "orbax_restore", begin, **fields)
-        facts.event(line, "restore_end", "orbax_restore", end, duration_us=duration, **fields)
-        facts.event(line, "resume", "orbax_restore", end, **fields)
+    kind = _type(entry)
+    if kind is not None and kind.lastgroup:
+        facts.event(line, words["restore_begins"], "orbax_restore", begin, **fields)
+        facts.event(line, words["restore_ends"], "orbax_restore", end, duration_us=duration, **fields)
+        facts.event(line, words["restored_step"], "orbax_restore", end, **fields)
         return MATCHED
-    facts.event(line, "save_request", "orbax_save", begin, **fields)
-    done = "save_commit" if entry.get("synchronous") is True else "save_staged"
+    facts.event(line, words["save_begins"], "orbax_save", begin, **fields)
+    done = words["save_is_synchronous" if entry.get("synchronous") is True else "save_returns"]
     facts.event(line, done, "orbax_save", end, duration_us=duration, **fields)
     return MATCHED
+
+
+def _type(entry: Record) -> re.Match[str] | None:
+    return _TYPE.fullmatch(jsonl.text(entry, "event_type") or "")
 
 
 def _interval(entry: Record) -> tuple[Instant, Instant] | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ettlog.parse import jsonl
+from ettlog.parse import jsonl, vocabulary
 from ettlog.parse.blocks import open_source
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, LONG, MATCHED, Facts
 from ettlog.parse.jsonl import Record
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME = "nvrx_cycles"
+WORDS = vocabulary.load(NAME)["cycle"]
 _KEYS = {"job_id", "attempt_index", "cycle_number", "cycle_start_time"}
 _RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?\Z")
 
@@ -51,13 +52,13 @@ def _take(facts: Facts, record: Record) -> str:
         return BAD_TIME
     if job:
         facts.hints["allocation"] = job
-    kind, pattern = ("launch", "first_cycle") if cycle == 0 else ("restart", "cycle")
+    kind, pattern = (WORDS["first_begins"], "first_cycle") if cycle == 0 else (WORDS["later_begins"], "cycle")
     facts.event(
         1, kind, pattern, begin, world=_count(record.get("active_ranks")), name=jsonl.text(record, "cycle_log_file")
     )
     end = facts.local(jsonl.text(record, "cycle_end_time") or "")
     if end is not None:
-        facts.event(1, "kill", "cycle_end", end, name=job)
+        facts.event(1, WORDS["ends"], "cycle_end", end, name=job)
     return MATCHED
 
 

@@ -7,39 +7,17 @@ the first event.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ettlog.parse import jsonl
+from ettlog.parse import jsonl, vocabulary
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, IGNORED, MATCHED, Facts, Instant, cause_of, exact
 from ettlog.parse.jsonl import Record
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME = "one_logger"
 _TYPES = frozenset(("start", "stop", "complete", "event", "application_error", "telemetry_data_error"))
-_STARTS: Mapping[str, str] = {
-    "application": "worker_start",
-    "checkpoint_load": "restore_begin",
-    "training_loop": "train_start",
-    "validation_loop": "evaluation_begin",
-    "testing_loop": "evaluation_begin",
-    "checkpoint_save_sync": "save_request",
-    "checkpoint_save_async": "save_request",
-}
-_STOPS: Mapping[str, str] = {
-    "application": "exit_ok",
-    "distributed_code_initialization": "process_group",
-    "data_loader_initialization": "data_ready",
-    "model_initialization": "model_built",
-    "optimizer_initialization": "init_mark",
-    "checkpoint_load": "restore_end",
-    "training_loop": "train_end",
-    "validation_loop": "evaluation_end",
-    "testing_loop": "evaluation_end",
-    "checkpoint_save_sync": "save_staged",
-    "checkpoint_save_async": "save_staged",
-}
+WORDS = vocabulary.load(NAME)
 _QUIET = frozenset((
     "training_single_iteration", "validation_single_iteration", "TESTING_SINGLE_ITERATION", "data_loading",
     "model_forward", "zero_grad", "model_backward", "optimizer_update",
@@ -95,15 +73,15 @@ class _Reader:
     def _span(self, line: int, name: str, edge: str, at: Instant, attributes: Record) -> None:
         step = jsonl.whole(attributes, "current_iteration")
         if edge == "start":
-            kind = _STARTS.get(name)
+            kind = WORDS["start"].get(name)
             if kind is not None:
                 self._add(line, kind, f"{name}_start", at, step=step, world=jsonl.whole(attributes, "world_size"))
             if name == "training_loop":
                 self._loop(line, at, attributes)
             return
-        kind = _STOPS.get(name, "timer")
+        kind = WORDS["stop"].get(name, WORDS["told"]["other_span"])
         if name == "application" and self._failed:
-            kind = "heartbeat"
+            kind = WORDS["told"]["end_behind_an_error"]
         duration = jsonl.micros(attributes, "duration_msec", 1_000)
         self._add(line, kind, f"{name}_stop", at, step=step, duration_us=duration, name=name)
 
@@ -111,7 +89,7 @@ class _Reader:
         self._target = jsonl.whole(attributes, "train_iterations_target")
         first = jsonl.whole(attributes, "train_iterations_start")
         if first:
-            self._add(line, "resume", "train_iterations_start", at, step=first)
+            self._add(line, WORDS["told"]["first_iteration"], "train_iterations_start", at, step=first)
 
     def _event(self, line: int, what: str, event: Record) -> str:
         name, attributes, at = jsonl.text(event, "name"), jsonl.object_in(event, "attributes"), _instant(event)
@@ -124,15 +102,17 @@ class _Reader:
             words = " ".join(
                 str(attributes.get(key, "")) for key in ("exception_type", "exception_message", "error_message")
             )
-            self._add(line, "failure", "application_error", at, cause=cause_of(words), name=words.strip())
+            self._add(line, WORDS["told"]["error"], what, at, cause=cause_of(words), name=words.strip())
         elif name == "one_logger_initialization":
             self._common = {"rank": jsonl.whole(attributes, "rank"), "node": jsonl.text(attributes, "node_name")}
-            self._add(line, "world", name, at, world=jsonl.whole(attributes, "world_size"))
+            self._add(line, WORDS["event"][name], name, at, world=jsonl.whole(attributes, "world_size"))
         elif name == "training_metrics_update":
             return self._metrics(line, at, attributes)
         elif name == "save_checkpoint_success":
             path = jsonl.text(attributes, "checkpoint_directory")
-            self._add(line, "save_commit", name, at, step=jsonl.whole(attributes, "current_iteration"), name=path)
+            self._add(
+                line, WORDS["event"][name], name, at, step=jsonl.whole(attributes, "current_iteration"), name=path
+            )
         else:
             return IGNORED
         return MATCHED

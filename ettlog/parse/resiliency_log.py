@@ -8,27 +8,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ettlog.parse import jsonl
+from ettlog.parse import jsonl, vocabulary
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, MATCHED, UNMATCHED, Facts, Instant
 from ettlog.parse.jsonl import Record
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME = "resiliency_log"
-_KINDS = {
-    "user_scheduled": "launch",
-    "user_terminated": "cancelled",
-    "job_started": "worker_start",
-    "job_terminated": "kill",
-    "checkpoint_loaded": "restore_end",
-    "checkpoint_saved": "save_commit",
-}
+WORDS = vocabulary.load(NAME)
 _WITH_STEP = ("checkpoint_loaded", "checkpoint_saved")
 
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
     """Tell by its first record whether a file is such an event log."""
     record = jsonl.first_record(head)
-    return record is not None and record.get("event_type") in _KINDS and "timestamp" in record
+    return record is not None and record.get("event_type") in WORDS["event"] and "timestamp" in record
 
 
 def read(path: Path, options: ScanOptions) -> Parsed:
@@ -43,7 +36,7 @@ class _Reader:
 
     def take(self, line: int, record: Record) -> str:
         what = jsonl.text(record, "event_type")
-        kind = _KINDS.get(what or "")
+        kind = WORDS["event"].get(what or "")
         if what is None or kind is None:
             return UNMATCHED if what else BAD_RECORD
         at = self._facts.local(jsonl.text(record, "timestamp") or "")
@@ -60,7 +53,7 @@ class _Reader:
             return BAD_RECORD
         self._facts.event(line, kind, what, at, step=step, node=None if node is None else str(node))
         if what == "checkpoint_loaded":
-            self._facts.event(line, "resume", what, at, step=step)
+            self._facts.event(line, WORDS["told"]["loaded_step"], what, at, step=step)
         elif what == "checkpoint_saved" and step is not None:
             self._facts.step(line, what, at, step)
         return MATCHED

@@ -16,7 +16,7 @@ MAX_RECORD = 1 << 20
 """Bytes of one record; what is longer is counted and not read."""
 MAX_LINES = 64
 """Lines one record may be broken over."""
-SEEN = 1 << 19
+SEEN = 1 << 18
 """Records remembered to know repeats by; the memory holds between one and two times as many."""
 
 _NAMES = """
@@ -39,7 +39,8 @@ KNOWN = frozenset(_NAMES.split())
 FREE_TEXT = ("jobname", "comment", "admincomment", "systemcomment", "submitline", "workdir", "extra", "constraints")
 """Columns a user may write anything into, delimiters too."""
 
-JOB_ID = re.compile(rb"\d{1,18}(?:_(?:\d{1,18}|\[[^\]|]{0,4096}\]?|\*))?(?:\+\d{1,9})?(?:\.[\w+.-]{1,64})?\Z")
+JOB_ID = re.compile(rb"(\d{1,18}(?:_(?:\d{1,18}|\[[^\]|]{0,4096}\]?|\*))?(?:\+\d{1,9})?)(\.[\w+.-]{1,64})?\Z")
+"""Two groups: the job, and the step with its dot."""
 STATE = re.compile(rb"[A-Za-z_]{2,32}\+?(?: by [^|]{0,64})?\Z")
 _HEADER = re.compile(rb"\s*([A-Za-z]{2,40})([^A-Za-z0-9\r\n]{1,16})(?=[A-Za-z]{2,40})")
 
@@ -75,7 +76,7 @@ def find_layout(head: bytes, fields: tuple[str, ...] | None = None, delimiter: s
     found = next((layout for line in lines[:10] if (layout := _by_header(line, delimiter)) is not None), None)
     if found is not None or not fields:
         return found
-    names = tuple(name.strip().lower() for name in fields)
+    names = tuple(name.partition("%")[0].strip().lower() for name in fields)
     for trailing in (False, True):
         layout = Layout(names, (delimiter or "|").encode(), trailing, b"")
         if any(line.count(layout.delimiter) == layout.delimiters and plausible(line, layout) for line in lines):
@@ -116,6 +117,27 @@ def plausible(record: bytes, layout: Layout) -> bool:
 
 TIMES = ("submit", "eligible", "start", "end")
 STAMP = re.compile(rb"(?:|None|Unknown|N/A|\d{9,11}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,8})\Z")
+
+
+def lacks_header(head: bytes) -> bool:
+    """Tell whether a text looks like `sacct -n -P`: lines of equal width that begin with a job id and hold a state."""
+    lines = [line.rstrip(b"\r") for line in head.split(b"\n")[:20] if line][:-1] or [head.strip()]
+    for delimiter in (b"|#", b"|"):
+        cells = [line.split(delimiter) for line in lines]
+        width = len(cells[0])
+        if width >= 5 and all(len(row) == width and JOB_ID.match(row[0]) and _has_state(row) for row in cells):
+            return True
+    return False
+
+
+def _has_state(cells: list[bytes]) -> bool:
+    return any(cell.partition(b" ")[0] in STATES for cell in cells)
+
+
+STATES = frozenset(
+    b"BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PENDING PREEMPTED REQUEUED RESIZING "
+    b"RUNNING SUSPENDED TIMEOUT".split()
+)
 
 
 class Record(NamedTuple):
@@ -182,8 +204,9 @@ class Joiner:
         )
 
     def _give_up(self, count: int) -> None:
+        for _, line in self._open[:count]:
+            self.lost["bad_record" if line.strip() else "ignored"] += 1
         del self._open[:count]
-        self.lost["bad_record"] += count
 
     def close(self, ended: bool) -> None:
         """Give up what is still open at the end; a last line that was cut short is torn."""

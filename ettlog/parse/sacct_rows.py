@@ -74,6 +74,16 @@ def each(column: pa.Array | None, read: Callable[[bytes], Any], kind: pa.DataTyp
     return pa.array([read(value) for value in coded.dictionary.to_pylist()], kind).take(coded.indices)
 
 
+def _level(job: bytes) -> str:
+    match = JOB_ID.match(job)
+    return "step" if match and match[2] else "job"
+
+
+def _job(job: bytes) -> str:
+    match = JOB_ID.match(job)
+    return cells.text(match[1] if match else job)
+
+
 @dataclass
 class Rows:
     """Collects rows; `lines` counts lines by outcome, instants are microseconds since 1970 UTC."""
@@ -145,17 +155,15 @@ class Rows:
         import pyarrow.compute as pc
 
         words = {"cluster": "cluster", "name": "jobname", "user": "user", "partition": "partition", "reason": "reason"}
-        numbers = {"nodes": ("nnodes", "allocnodes"), "restarts": ("restarts",)}
+        numbers = {"nodes": ("nnodes", "allocnodes"), "restarts": ("restarts",), "cpus": ("alloccpus", "ncpus")}
         ids, count = read.first("jobid", "jobidraw"), read.rows
         states = each(read.first("state"), cells.state, pa.string(), count)
         start, end = self._held(read, times, states)
         values: dict[str, pa.Array] = {
             "line": pa.array([record.line for record in records], pa.int64()),
-            "record": each(ids, lambda job: "step" if b"." in job else "job", pa.string(), count),
+            "record": each(ids, _level, pa.string(), count),
             "id": each(ids, cells.text, pa.string(), count),
-            "raw": each(
-                read.first("jobidraw", "jobid"), lambda job: cells.text(job.partition(b".")[0]), pa.string(), count
-            ),
+            "raw": each(read.first("jobidraw", "jobid"), _job, pa.string(), count),
             "state": states,
             "submit_us": instants(times["submit"]),
             "eligible_us": instants(times["eligible"]),
@@ -172,9 +180,14 @@ class Rows:
         values |= {name: each(read.first(column), cells.word, pa.string(), count) for name, column in words.items()}
         values |= {name: each(read.first(*found), cells.number, pa.int32(), count) for name, found in numbers.items()}
         schema = arrow_schema("alloc")
+        columns = [(item.type, values.get(item.name)) for item in schema]
         arrays = [
-            pc.dictionary_encode(values[item.name]) if pa.types.is_dictionary(item.type) else values[item.name]
-            for item in schema
+            pa.nulls(count, kind)
+            if column is None
+            else pc.dictionary_encode(column)
+            if pa.types.is_dictionary(kind)
+            else column
+            for kind, column in columns
         ]
         return pa.record_batch(arrays, names=schema.names)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ettlog.lifecycle import KIND_BY_NAME, OUTCOMES
+from ettlog.parse import zones
 from ettlog.parse.block import BlockScan
 from ettlog.parse.blocks import Reader, SourceRefusedError, open_source
 from ettlog.parse.cut import blocks
@@ -35,7 +36,16 @@ def scan(path: Path, formats: FormatSet, options: ScanOptions) -> Parsed:
     except SourceRefusedError as error:
         return _nothing("refused", [f"{error.what}: {error.why}"])
     with reader:
-        return _read(reader, Source(engine(formats, options.steps), options))
+        source = Source(engine(formats, options.steps), options)
+        if options.zone is None:
+            zones.learn(_head(path), source.clock.source)
+        return _read(reader, source)
+
+
+def _head(path: Path) -> bytes:
+    """Return the first text of a source; it is opened once more: what is learnt must not hang on the size of blocks."""
+    with open_source(path) as reader:
+        return reader.read_all(zones.HEAD)
 
 
 def _nothing(state: str, inferences: list[str]) -> Parsed:
@@ -49,7 +59,7 @@ def _read(reader: Reader, source: Source) -> Parsed:
         binary = binary or (not source.n_lines and block.data.find(b"\0", 0, min(block.end, source.limits.line)) >= 0)
         BlockScan(source, block).run()
     digest = reader.digest()
-    events, steps = source.facts.tables()
+    events, steps = source.facts.tables(*source.clock.settle())
     return Parsed(
         events=events,
         steps=steps,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ettlog.parse import jsonl
+from ettlog.parse import jsonl, vocabulary
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, IGNORED, MATCHED, Facts, Instant, cause_of, exact
 from ettlog.parse.jsonl import Record
 from ettlog.parse.parsed import Parsed, ScanOptions
@@ -20,15 +20,7 @@ NAME = "titan_jsonl"
 REAL_SAVE_US = 5_000
 """The span around `save` is written on every step; where nothing is due, the call returns within microseconds."""
 
-_ENDS = {
-    "torch_distributed_init": "process_group",
-    "model_parallelism_init": "model_built",
-    "checkpoint_load": "restore_end",
-    "eval": "evaluation_end",
-    "torch_distributed_teardown": "exit_ok",
-}
-_STARTS = {"checkpoint_load": "restore_begin", "eval": "evaluation_begin"}
-_INSTANTS = {"structured_logger_started": "worker_start", "training_start": "init_mark"}
+WORDS = vocabulary.load(NAME)
 """`training_start` stands before the load of a checkpoint: the loop is entered with the first step."""
 _WORK = frozenset(("fwd_bwd", "optim"))
 _QUIET = frozenset(("fetching_batch", "gc_collect", *_WORK))
@@ -73,7 +65,7 @@ class _Reader:
             "step": jsonl.whole(record, "step"),
         }
         base, _, edge = name.rpartition("_")
-        if edge == "start" and name not in _INSTANTS:
+        if edge == "start" and name not in WORDS["instant"]:
             return self._started(line, base, at, record)
         if edge == "end":
             return self._ended(line, base, at, record)
@@ -93,7 +85,7 @@ class _Reader:
             return MATCHED
         if base == "eval":
             self._leave(at.us)
-        kind = _STARTS.get(base)
+        kind = WORDS["start"].get(base)
         return IGNORED if kind is None else self._add(line, kind, f"{base}_start", at)
 
     def _step_started(self, line: int, at: Instant, record: Record) -> str:
@@ -101,9 +93,10 @@ class _Reader:
         self._begin, self._own_end, self._worked = at.us, None, False
         if not self._loop:
             self._loop = True
-            self._add(line, "train_start", "step_start", at)
+            self._add(line, WORDS["told"]["first_step"], "step_start", at)
             if step is not None and relative is not None and step > relative:
-                self._facts.event(line, "resume", "relative_step", at, **{**self._common, "step": step - relative})
+                self._common["step"] = step - relative
+                self._add(line, WORDS["told"]["loaded_step"], "relative_step", at)
         return MATCHED
 
     def _ended(self, line: int, base: str, at: Instant, record: Record) -> str:
@@ -116,7 +109,7 @@ class _Reader:
             self._worked = self._ever_worked = True
         if base in _QUIET:
             return IGNORED
-        kind = _ENDS.get(base, "timer")
+        kind = WORDS["end"].get(base, WORDS["told"]["other_span"])
         return self._add(line, kind, f"{base}_end", at, duration_us=duration, name=base)
 
     def _step_ended(self, line: int, at: Instant, duration: int | None) -> str:
@@ -125,7 +118,7 @@ class _Reader:
         if step is None:
             return BAD_RECORD
         if self._ever_worked and not self._worked:  # the data ran out: the turn of the loop was left without a step
-            return self._add(line, "train_end", "step_without_work", at)
+            return self._add(line, WORDS["told"]["no_more_data"], "step_without_work", at)
         if begin is None and at.us is not None and duration is not None:
             begin = at.us - duration
         end = exact(self._own_end) or at
@@ -144,18 +137,19 @@ class _Reader:
             return IGNORED
         self._leave(started.us)
         self._facts.note("a checkpoint_save span under 5 ms is no save: the call returns at once where none is due")
-        self._add(line, "save_request", "checkpoint_save_start", started)
-        return self._add(line, "save_staged", "checkpoint_save_end", at, duration_us=at.us - started.us)
+        self._add(line, WORDS["told"]["save_begins"], "checkpoint_save_start", started)
+        returns = WORDS["told"]["save_returns"]
+        return self._add(line, returns, "checkpoint_save_end", at, duration_us=at.us - started.us)
 
     def _failed(self, line: int, base: str, at: Instant, record: Record) -> str:
         message = jsonl.text(record, "message") or base
-        return self._add(line, "failure", f"{base}_error", at, cause=cause_of(message), name=message)
+        return self._add(line, WORDS["told"]["error"], f"{base}_error", at, cause=cause_of(message), name=message)
 
     def _instant(self, line: int, name: str, at: Instant) -> str:
         if name == "metric_value":
             return IGNORED
-        kind = _INSTANTS.get(name, "heartbeat")
-        if kind == "worker_start":
+        kind = WORDS["instant"].get(name, WORDS["told"]["other_instant"])
+        if name == "structured_logger_started":
             self._loop = False
         return self._add(line, kind, name, at, name=name)
 

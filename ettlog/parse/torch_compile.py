@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ettlog.parse import jsonl, torch_metrics
-from ettlog.parse.gather import BAD_RECORD, DUPLICATE, IGNORED, MATCHED, UNMATCHED, Facts, Instant, exact
+from ettlog.parse import jsonl, torch_metrics, vocabulary
+from ettlog.parse.gather import BAD_RECORD, DUPLICATE, IGNORED, MATCHED, NO_CLOCK, UNMATCHED, Facts, Instant, exact
 from ettlog.parse.jsonl import Record
 from ettlog.parse.stamp import Stamp
 
@@ -41,6 +41,8 @@ _QUIET = frozenset((
 _QUIET_WORDS = ("_graph",)
 _CACHE = re.compile(r"(fx_graph_cache|aotautograd_cache|autograd_cache)_(hit|miss|bypass|disabled)\Z")
 _REASONS = "recompile_reasons"
+_WORDS = vocabulary.load("torch_trace")
+_COMPILES, _CACHES, _TOLD = _WORDS["compile"], _WORDS["cache"], _WORDS["told"]
 
 CompileId = tuple[int | None, int | None, int | None]
 
@@ -72,14 +74,16 @@ class Compiles:
         self._later: list[tuple[int, Stamp | None, str, str, dict[str, Any]]] = []
         self._untimed: list[tuple[int, Stamp | None, torch_metrics.Told, dict[str, Any], bool]] = []
         self._observed = False
-        self._ends: list[Stamp] = []
+        self._first: tuple[int, Stamp] | None = None
+        self._last: Stamp | None = None
 
     def take(self, line: int, stamp: Stamp | None, record: Record, payload: bytes) -> str:
         """Take one record; returns its outcome."""
         kind = kind_of(record)
         if stamp is not None:
-            self._ends[1:] = [stamp] if self._ends else []
-            self._ends = self._ends or [stamp]
+            self._last = stamp
+            if self._first is None:
+                self._first = (line, stamp)
         common = {"rank": self._rank(record)}
         self._restart(line, stamp, record, common)
         if kind == "chromium_event":
@@ -104,7 +108,7 @@ class Compiles:
         if attempt > 0 and key not in self._attempts:
             self._attempts.add(key)
             name = f"{_shown(key[0])}_{attempt}"
-            self._later.append((line, stamp, "timer", "compile_restart", {**common, "name": name}))
+            self._later.append((line, stamp, _TOLD["restart"], "compile_restart", {**common, "name": name}))
 
     def _chromium(
         self, line: int, stamp: Stamp | None, record: Record, payload: bytes, common: Mapping[str, Any]
@@ -136,7 +140,7 @@ class Compiles:
     def _instant(self, line: int, us: int | None, name: str, common: Mapping[str, Any]) -> str:
         at = exact(us)
         if name == "fx_graph_cache_disabled" and at is not None:  # no artifact tells of it
-            self._facts.event(line, "cache_miss", name, at, **common)
+            self._facts.event(line, _CACHES["disabled"], name, at, **common)
             return MATCHED
         return IGNORED
 
@@ -169,14 +173,14 @@ class Compiles:
         fields = {**common, "compile_id": compile_id}
         self._untimed.append((line, stamp, told, fields, (jsonl.whole(record, "frame_compile_id") or 0) > 0))
         for cache, count in told.remote:
-            found = "cache_hit" if cache.endswith("hit") else "cache_miss"
+            found = _CACHES[cache.rpartition("_")[2]]
             self._later.append((line, stamp, found, cache, {**common, "name": str(count)}))
         if told.saved_us:
             name = {**common, "duration_us": told.saved_us, "name": _shown(compile_id)}
-            self._later.append((line, stamp, "timer", "remote_cache_time_saved", name))
+            self._later.append((line, stamp, _TOLD["remote_cache_time_saved"], "remote_cache_time_saved", name))
         if told.restarts:
             name = {**common, "duration_us": told.before_restart_us, "name": f"{_shown(compile_id)}: {told.restarts}"}
-            self._later.append((line, stamp, "timer", "time_before_restart", name))
+            self._later.append((line, stamp, _TOLD["time_before_restart"], "time_before_restart", name))
         return MATCHED
 
     def _runtime(self, line: int, stamp: Stamp | None, metrics: Record, common: Mapping[str, Any]) -> str:
@@ -186,7 +190,7 @@ class Compiles:
         if spent <= 0:
             return IGNORED
         name = jsonl.text(metrics, "compile_id") or ""
-        self._later.append((line, stamp, "timer", "runtime", {**common, "duration_us": spent, "name": name}))
+        self._later.append((line, stamp, _TOLD["runtime"], "runtime", {**common, "duration_us": spent, "name": name}))
         return MATCHED
 
     def _artifact(
@@ -206,7 +210,7 @@ class Compiles:
         saved = jsonl.whole(body, "time_saved_ns")
         if saved:
             fields["duration_us"] = saved // 1_000
-        self._later.append((line, stamp, "cache_hit" if match[2] == "hit" else "cache_miss", name, fields))
+        self._later.append((line, stamp, _CACHES[match[2]], name, fields))
         return MATCHED
 
     def _observe(self, us: int, stamp: Stamp | None) -> None:
@@ -215,18 +219,19 @@ class Compiles:
             self._facts.clock.observe(us, stamp)
 
     def finish(self) -> None:
-        """Add what had to wait for the zone and the year, compiles without an interval, and compiles that never
-        ended.
-        """
-        for line, stamp, kind, pattern, fields in self._later:
-            self._facts.event(line, kind, pattern, self._at(stamp), **fields)
-        for line, stamp, told, fields, again in self._untimed:
-            self._by_metrics(line, self._at(stamp), told, fields, again)
+        """Add what waited for the zone and the year, compiles without an interval, and those that never ended."""
+        if self._first is not None:
+            line, stamp = self._first
+            self._facts.event(line, _TOLD["first_record"], "first_record", self._at(stamp), rank=self._file_rank)
+            self._facts.saw(self._at(self._last))
+        for at_line, when, kind, pattern, fields in self._later:
+            self._facts.event(at_line, kind, pattern, self._at(when), **fields)
+        for at_line, when, told, fields, again in self._untimed:
+            self._by_metrics(at_line, self._at(when), told, fields, again)
         for stack in self._stacks.values():
-            for name, us, line, compile_id in stack[:1]:
-                at = exact(us)
-                if at is not None:
-                    self._facts.event(line, "compile_begin", name, at, rank=self._file_rank, name=_shown(compile_id))
+            for name, us, at_line, compile_id in stack[:1]:
+                fields = {"rank": self._file_rank, "name": _shown(compile_id)}
+                self._facts.event(at_line, _COMPILES["never_ended"], name, exact(us) or NO_CLOCK, **fields)
 
     def _at(self, stamp: Stamp | None) -> Instant:
         us, clock = self._facts.clock.instant(stamp) if stamp is not None else (None, "none")
@@ -242,7 +247,7 @@ class Compiles:
         if any(begin <= middle <= finish for begin, finish in self._intervals):
             return
         compile_id = fields.pop("compile_id")
-        kind, pattern = ("recompile", "metrics_recompile") if again else ("compile", "metrics")
+        kind, pattern = (_COMPILES["again"], "metrics_again") if again else (_COMPILES["first"], "metrics")
         name = torch_metrics.describe(_shown(compile_id), told)
         self._facts.event(line, kind, pattern, end, duration_us=told.duration_us, name=name, **fields)
 
@@ -259,9 +264,8 @@ def _shown(compile_id: CompileId) -> str:
 
 
 def _kind(compile_id: CompileId, told: torch_metrics.Told | None) -> tuple[str, str]:
-    if told is not None and told.failed:
-        return ("recompile" if (compile_id[2] or 0) > 0 else "compile"), "failed"
-    return ("recompile", "recompile") if (compile_id[2] or 0) > 0 else ("compile", "compile")
+    which = "again" if (compile_id[2] or 0) > 0 else "first"
+    return _COMPILES[which], "failed" if told is not None and told.failed else which
 
 
 def _first_reason(payload: bytes) -> str | None:

@@ -26,6 +26,19 @@ WITH placed AS (
   FROM event AS e
   JOIN _stream AS s ON s.key = e.key
 ),
+opened AS (
+  -- a later launch's lines before its first stamp carry one of the launch before: they belong to its own first stamp
+  SELECT stream, launch, part_no, line, ts, row_number() OVER (PARTITION BY stream, launch ORDER BY part_no, line) AS nth
+  FROM (
+    SELECT stream, launch, part_no, line, ts FROM placed WHERE dated
+    UNION ALL
+    SELECT s.stream, s.launches_before + t.launch, s.part_no, min(t.line), min_by(t.ts, t.line)
+    FROM step AS t JOIN _stream AS s ON s.key = t.key
+    WHERE t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none')
+    GROUP BY s.stream, s.launches_before + t.launch, s.part_no
+  ) AS stamped
+  WHERE launch > 1
+),
 undated AS (
   SELECT DISTINCT stream, launch FROM placed WHERE ts IS NULL
 ),
@@ -50,7 +63,10 @@ near AS (
   FROM timed
 )
 SELECT
-  p.key, p.path, p.stream, p.part_no, p.line, p.launch, coalesce(p.ts, n.before_us, n.after_us) AS at_us, p.dated,
+  p.key, p.path, p.stream, p.part_no, p.line, p.launch,
+  CASE WHEN p.part_no < o.part_no OR (p.part_no = o.part_no AND p.line < o.line) THEN o.ts
+    ELSE coalesce(p.ts, n.before_us, n.after_us) END AS at_us, p.dated,
   p.kind, p.rank, p.node, p.step, p.target, p.duration_us, p.world, p.code, p.cause, p.name
 FROM placed AS p
 LEFT JOIN near AS n ON n.key = p.key AND n.line = p.line AND n.ts IS NULL AND p.ts IS NULL
+LEFT JOIN opened AS o ON o.stream = p.stream AND o.launch = p.launch AND o.nth = 1

@@ -8,7 +8,8 @@
 -- from_us: hardware is held from here; null when it never was
 -- to_us: hardware is held up to here, or the request ended; an open allocation ends at the newest instant of the snapshot
 -- gpus: GPUs held
--- state: state as the scheduler wrote it, in capitals
+-- end_state: how the allocation ended, in the words of a start; null where the scheduler's state does not say
+-- cause: cause the scheduler names
 -- closes: whether the job was the last one in the allocation
 -- open: whether the hardware is still held
 -- evidence: path and line of the record
@@ -31,6 +32,13 @@ SELECT job, cluster, id, raw,
   CASE WHEN nth = 1 THEN least(submit_us, start_us) ELSE greatest(start_us, first_us) END AS submit_us,
   CASE WHEN nth = 1 THEN start_us ELSE least(greatest(start_us, first_us), until_us) END AS from_us,
   greatest(least(next_us, until_us), coalesce(start_us, submit_us)) AS to_us,
-  gpus, status AS state, next_us IS NULL AS closes, end_us IS NULL AND start_us IS NOT NULL AND until_us > coalesce(last_us, 0) AS open,
+  gpus,
+  CASE WHEN end_us IS NOT NULL THEN CASE status
+    WHEN 'TIMEOUT' THEN 'time_limit' WHEN 'DEADLINE' THEN 'time_limit' WHEN 'PREEMPTED' THEN 'preempted'
+    WHEN 'NODE_FAIL' THEN 'node_failure' WHEN 'BOOT_FAIL' THEN 'node_failure' WHEN 'CANCELLED' THEN 'cancelled'
+    WHEN 'COMPLETED' THEN 'completed' WHEN 'FAILED' THEN 'failed' WHEN 'OUT_OF_MEMORY' THEN 'failed' END END AS end_state,
+  CASE status WHEN 'OUT_OF_MEMORY' THEN 'oom' WHEN 'PREEMPTED' THEN 'preemption' WHEN 'NODE_FAIL' THEN 'node'
+    WHEN 'BOOT_FAIL' THEN 'node' END AS cause,
+  next_us IS NULL AS closes, end_us IS NULL AND start_us IS NOT NULL AND until_us > coalesce(last_us, 0) AS open,
   evidence
 FROM shared

@@ -1,5 +1,5 @@
 -- One row per launch of one stream that counts as a start; lines before the first launch count only where they show a trainer.
--- needs: event, step, source, _event, _stream, lifecycle_kind
+-- needs: step, source, _event, _stream, lifecycle_kind
 -- name: job name of the stream
 -- stream: the log
 -- launch: number of the launch in the stream

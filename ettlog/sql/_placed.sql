@@ -2,6 +2,7 @@
 -- needs: launch, mark, _launch, _end, _held, _stream, source, lifecycle_kind
 -- job: job
 -- k: number of the start in its job
+-- gid: number of the start over all jobs
 -- stream: one of its logs
 -- first_us: first instant of the start
 -- last_us: last instant of the start
@@ -33,7 +34,7 @@ WITH each AS (
   GROUP BY l.job, l.k, l.gid
 ),
 told AS (
-  SELECT m.job, m.k, min(CASE WHEN k.opens = 1 AND m.dated THEN m.at_us END) AS launched_us, max(m.world) AS world_size,
+  SELECT m.job, m.k, coalesce(min(CASE WHEN k.opens = 1 AND m.dated THEN m.at_us END), min(CASE WHEN m.kind = 'agent_start' AND m.dated THEN m.at_us END)) AS launched_us, max(m.world) AS world_size,
     max(CASE WHEN m.kind = 'train_start' THEN m.at_us END) AS train_us
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind GROUP BY m.job, m.k
 ),
@@ -47,7 +48,7 @@ who AS (
   FROM launch AS l JOIN _stream AS c ON c.stream = l.stream JOIN source AS s ON s.key = c.key GROUP BY l.job, l.k
 ),
 placed AS (
-  SELECT e.job, e.k, h.raw, h.from_us, h.to_us, h.gpus, h.state, h.closes, h.open, h.cluster,
+  SELECT e.job, e.k, h.raw, h.from_us, h.to_us, h.gpus, h.end_state, h.cause, h.closes, h.cluster,
     row_number() OVER (PARTITION BY e.job, e.k ORDER BY CASE WHEN h.raw = w.allocation THEN 0 ELSE 1 END,
       CASE WHEN h.from_us <= e.first_us + 60000000 THEN 0 ELSE 1 END,
       CASE WHEN h.from_us <= e.first_us + 60000000 THEN -h.from_us ELSE h.from_us END, h.raw) AS nth
@@ -56,17 +57,12 @@ placed AS (
   -- a record of another allocation than the one the log names says nothing about this start
   WHERE w.allocation IS NULL OR h.raw = w.allocation OR h.id = w.allocation
 )
-SELECT e.job, e.k, e.stream, e.first_us, e.last_us, e.before_us, e.resumed_from, t.launched_us, t.world_size, t.train_us, w.model,
+SELECT e.job, e.k, e.gid, e.stream, e.first_us, e.last_us, e.before_us, e.resumed_from, t.launched_us, t.world_size, t.train_us, w.model,
   coalesce(w.cluster, p.cluster) AS cluster, w.platform, p.raw, coalesce(w.allocation, p.raw) AS allocation, p.from_us AS held_from_us, p.to_us AS held_to_us,
   coalesce(p.gpus, t.world_size) AS gpus, coalesce(d.end_state, CASE WHEN e.followed THEN 'unknown' ELSE 'truncated' END) AS told_state,
   d.cause, d.failed_us, d.ended_us, f.evidence,
   row_number() OVER (PARTITION BY e.job, p.raw, p.from_us ORDER BY e.k DESC) = 1 AS last_in_allocation,
-  CASE WHEN p.closes AND NOT p.open THEN CASE p.state
-    WHEN 'TIMEOUT' THEN 'time_limit' WHEN 'DEADLINE' THEN 'time_limit' WHEN 'PREEMPTED' THEN 'preempted'
-    WHEN 'NODE_FAIL' THEN 'node_failure' WHEN 'BOOT_FAIL' THEN 'node_failure' WHEN 'CANCELLED' THEN 'cancelled'
-    WHEN 'COMPLETED' THEN 'completed' WHEN 'FAILED' THEN 'failed' WHEN 'OUT_OF_MEMORY' THEN 'failed' END END AS scheduler_state,
-  CASE WHEN p.state = 'OUT_OF_MEMORY' THEN 'oom' WHEN p.state = 'PREEMPTED' THEN 'preemption'
-    WHEN p.state IN ('NODE_FAIL', 'BOOT_FAIL') THEN 'node' END AS scheduler_cause
+  CASE WHEN p.closes THEN p.end_state END AS scheduler_state, p.cause AS scheduler_cause
 FROM each AS e
 LEFT JOIN told AS t ON t.job = e.job AND t.k = e.k
 LEFT JOIN who AS w ON w.job = e.job AND w.k = e.k

@@ -2,7 +2,7 @@
 -- needs: mark, _phase, lifecycle_kind, lifecycle_part
 -- job: job
 -- k: number of the start in its job
--- part: the part that the later mark ends; else the one that the earlier mark begins; else other
+-- part: the part that the later mark ends; else, where the later one begins another, the one the earlier began; else other
 -- begin_us: earlier mark
 -- end_us: later mark
 -- inferred: whether an instant is not printed
@@ -27,7 +27,7 @@ tiled AS (
   WINDOW w AS (PARTITION BY job, k ORDER BY at_us, place, path, line)
 )
 SELECT job, k,
-  CASE WHEN edge = 'end' AND part <> 'other' THEN part WHEN edge_before = 'begin' THEN part_before ELSE 'other' END AS part,
+  CASE WHEN edge = 'end' AND part <> 'other' THEN part WHEN edge = 'begin' AND edge_before = 'begin' THEN part_before ELSE 'other' END AS part,
   before_us AS begin_us, at_us AS end_us, NOT (dated AND dated_before) AS inferred, coalesce(evidence, evidence_before) AS evidence
 FROM tiled
 WHERE at_us > before_us

@@ -19,7 +19,9 @@ WITH kept AS (
   WHERE a.record = 'job'
 ),
 latest AS (
-  SELECT *, row_number() OVER (PARTITION BY at_cluster, raw, submit_us, begun_us
+  SELECT *, row_number() OVER (PARTITION BY at_cluster, raw, submit_us, begun_us,
+      -- records without any instant cannot be told from repeats: all are kept
+      CASE WHEN submit_us IS NULL AND begun_us IS NULL THEN path || CAST(line AS VARCHAR) END
     ORDER BY CASE WHEN end_us IS NULL THEN 1 ELSE 0 END, CASE WHEN start_us IS NULL THEN 1 ELSE 0 END, end_us DESC, path, line) AS nth
   FROM kept
 ),

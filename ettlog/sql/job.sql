@@ -29,7 +29,7 @@ WITH came AS (
 ),
 asked AS (
   SELECT job, min(submit_us) AS submit_us, max(gpus) AS gpus, min(cluster) AS cluster, bool_or(open) AS open,
-    max_by(state, coalesce(from_us, submit_us)) AS state
+    max_by(end_state, coalesce(from_us, submit_us)) AS end_state
   FROM _held GROUP BY job
 ),
 spent AS (
@@ -42,7 +42,7 @@ SELECT w.job, c.model, coalesce(c.cluster, a.cluster) AS cluster, c.platform, co
   w.begin_us AS first_us, w.end_us AS last_us, coalesce(c.starts, 0) AS starts,
   coalesce(c.failures + c.preemptions, 0) AS nof, coalesce(c.failures, 0) AS failures, coalesce(c.preemptions, 0) AS preemptions,
   coalesce(c.planned, 0) AS planned, coalesce(c.open, FALSE) OR coalesce(a.open, FALSE) AS open,
-  coalesce(c.end_state, lower(a.state)) AS end_state, coalesce(t.wall_us, 0) AS wall_us, coalesce(t.allocated_us, 0) AS allocated_us,
+  coalesce(c.end_state, a.end_state) AS end_state, coalesce(t.wall_us, 0) AS wall_us, coalesce(t.allocated_us, 0) AS allocated_us,
   coalesce(t.effective_us, 0) AS effective_us,
   CAST(t.effective_us AS DOUBLE) / CAST(nullif(t.allocated_us, 0) AS DOUBLE) AS ett
 FROM _wall AS w

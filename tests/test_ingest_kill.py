@@ -1,0 +1,207 @@
+"""Ingest under SIGKILL: at every operation on the lake, in the middle of a write, and at random moments.
+
+The first two kinds run in a helper process (this file as a program): it forks a child for each case, and the child
+kills itself at its n-th operation. Whatever was left, the same command again must give the bytes of an undisturbed run.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+HEAD = "JobID|State|Submit|Start|End"
+OPERATIONS = ("open", "write", "fsync", "link", "unlink", "rename", "replace", "ftruncate", "mkdir")
+
+
+def accounting(*jobs: int) -> str:
+    """Write accounting of some jobs, an hour each."""
+    rows = [f"{job}|COMPLETED|2024-03-01T10:00:00|2024-03-01T11:00:00|2024-03-01T12:00:00" for job in jobs]
+    return "\n".join([HEAD, *rows]) + "\n"
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Return all files of a folder with their bytes."""
+    return {str(item.relative_to(folder)): item.read_bytes() for item in sorted(folder.rglob("*")) if item.is_file()}
+
+
+def first_ingest(folder: Path) -> None:
+    """Lay out logs that were never ingested: facts, a copy of equal bytes, settings."""
+    logs = folder / "logs"
+    logs.mkdir(parents=True)
+    for n in range(2):
+        (logs / f"{n}.txt").write_text(accounting(10 * n, 10 * n + 1))
+    (logs / "copy.txt").write_text(accounting(0, 1))
+    (logs / "ettlog.toml").write_text("[limits]\ndepth = 4\n")
+
+
+def grown_files(folder: Path) -> None:
+    """Lay out a lake whose logs have grown, been replaced and rotated since, one of them with a twin."""
+    first_ingest(folder)
+    ingest_here(folder)
+    logs = folder / "logs"
+    with (logs / "1.txt").open("a") as stream:
+        stream.write(accounting(99).split("\n", 1)[1])
+    (logs / "0.txt").write_text(accounting(77))
+    (logs / "new.txt").write_text(accounting(5))
+    (logs / "ettlog.toml").write_text("[limits]\ndepth = 5\n")
+
+
+SCENARIOS: dict[str, Callable[[Path], None]] = {"first": first_ingest, "grown": grown_files}
+
+
+def ingest_here(folder: Path, arm: Callable[[], None] | None = None) -> None:
+    """Ingest the logs of a folder in this process; `arm` sets a trap first."""
+    from ettlog.ingest import IngestOptions, ingest
+
+    if arm is not None:
+        arm()
+    ingest([folder / "logs"], folder / "lake", options=IngestOptions(workers=1))
+
+
+def in_child(action: Callable[[], None]) -> int:
+    """Run something in a forked child and return how that ended."""
+    child = os.fork()
+    if not child:
+        action()
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+
+def killing(at: int, half: bool) -> Callable[[], None]:
+    """Make the n-th operation on the system the last one; `half` counts writes only, and lets the last take half."""
+
+    def arm() -> None:
+        count = 0
+
+        def wrapped(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*args: Any, **more: Any) -> Any:
+                nonlocal count
+                counts = name == "write" if half else name != "open" or bool(args[1] & os.O_CREAT)
+                count += counts
+                if counts and count == at:
+                    if half:
+                        real(args[0], bytes(args[1])[: len(args[1]) // 2])
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return real(*args, **more)
+
+            return call
+
+        for name in OPERATIONS:
+            setattr(os, name, wrapped(name, getattr(os, name)))
+
+    return arm
+
+
+def every_operation(folder: Path, scenario: str, half: bool) -> dict[str, Any]:
+    """Kill an ingest at each of its operations, run it again, and compare; return the count and what broke."""
+    start, sound = folder / "start", folder / "sound"
+    in_child(lambda: SCENARIOS[scenario](start))
+    shutil.copytree(start, sound)
+    assert in_child(lambda: ingest_here(sound)) == 0
+    expected = tree(sound / "lake")
+    broken: list[int] = []
+    case = folder / "case"
+    for at in itertools.count(1):
+        shutil.rmtree(case, ignore_errors=True)
+        shutil.copytree(start, case)
+        ended = in_child(functools.partial(ingest_here, case, killing(at, half)))
+        if ended == 0:
+            return {"cases": at - 1, "broken": broken}
+        again = in_child(functools.partial(ingest_here, case))
+        if ended != signal.SIGKILL or again != 0 or tree(case / "lake") != expected:
+            broken.append(at)
+    raise AssertionError  # itertools.count does not end
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("half", [False, True], ids=["before", "half written"])
+def test_a_kill_at_any_operation_leaves_nothing_behind(tmp_path: Path, scenario: str, half: bool) -> None:
+    """Running again after a kill at any operation gives the bytes of an undisturbed run."""
+    # A kill loses nothing that was written, so memory serves as well as a disk and is not slowed by its fsync.
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as folder:
+        command = [sys.executable, "-m", "tests.test_ingest_kill", folder, scenario, str(int(half))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["broken"] == []
+    assert found["cases"] >= (4 if half else 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_kills_at_random_moments_leave_nothing_behind(tmp_path: Path, workers: int) -> None:
+    """An ingest that is killed after a random time ends, run again, in the lake of an undisturbed one."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for n in range(20):
+        (logs / f"{n}.txt").write_text(accounting(*range(50 * n, 50 * n + 50)))
+    code = (
+        "import sys; from ettlog.ingest import *\n"
+        f"if __name__ == '__main__': ingest([sys.argv[1]], sys.argv[2], options=IngestOptions(workers={workers}))"
+    )
+    script = tmp_path / "run.py"
+    script.write_text(code)
+    command = [sys.executable, str(script), str(logs)]
+    begun = time.monotonic()
+    subprocess.run([*command, str(tmp_path / "sound")], check=True, env=ENVIRONMENT)
+    took = time.monotonic() - begun
+    expected = tree(tmp_path / "sound")
+    chance = random.Random(workers)
+    for round_ in range(15 if workers == 1 else 3):
+        lake = tmp_path / f"lake{round_}"
+        running = subprocess.Popen([*command, str(lake)], env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0.5, 1.0) * took)
+        running.kill()
+        running.wait()
+        subprocess.run([*command, str(lake)], check=True, env=ENVIRONMENT)
+        assert tree(lake) == expected
+
+
+def test_a_failed_operation_is_told_and_the_next_run_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the disk refuses one operation, the error has four parts, and running again gives the same bytes."""
+    from ettlog.errors import LakeError
+
+    first_ingest(tmp_path / "sound")
+    ingest_here(tmp_path / "sound")
+    expected = tree(tmp_path / "sound/lake")
+    for name in ("write", "fsync", "link"):
+        folder = tmp_path / name
+        first_ingest(folder)
+
+        def refuse(*args: Any, **more: Any) -> Any:  # noqa: ARG001
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, name, refuse)
+        with pytest.raises(LakeError) as caught:
+            ingest_here(folder)
+        monkeypatch.undo()
+        assert all((caught.value.what, caught.value.where, caught.value.why, caught.value.todo))
+        ingest_here(folder)
+        assert tree(folder / "lake") == expected
+
+
+if __name__ == "__main__":
+    # Load everything once here, not in each child.
+    for module in ("pyarrow.csv", "pyarrow.parquet", "ettlog.ingest", "ettlog.parse.records", "ettlog.parse.scan"):
+        importlib.import_module(module)
+    formats = importlib.import_module("ettlog.parse.format")
+    formats.load_all = functools.partial(lambda loaded, *_args: loaded, formats.load_all(()))  # type: ignore[attr-defined]
+
+    print(json.dumps(every_operation(Path(sys.argv[1]), sys.argv[2], bool(int(sys.argv[3])))))

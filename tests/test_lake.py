@@ -1,0 +1,278 @@
+"""The lake: files that appear whole, one writer, damage that is noticed, bytes that depend on the facts alone."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ettlog import durable, lake, manifest
+from ettlog.errors import LakeError
+from ettlog.manifest import SourceEntry
+from ettlog.schema import EVENT, arrow_schema
+
+KEY_A, KEY_B = "a" * 32, "b" * 32
+
+
+def events(rows: int) -> pa.Table:
+    """Make an event table of some rows."""
+    records = [{"line": n + 1, "launch": 0, "ts": 1_700_000_000_000_000 + n, "kind": "heartbeat"} for n in range(rows)]
+    return pa.Table.from_pylist(records, schema=arrow_schema("event"))
+
+
+def put(writer: lake.Writer, path: str, key: str, rows: int = 3) -> None:
+    """Publish and list one source with some events."""
+    data = lake.parquet("event", events(rows))
+    writer.publish(key, {"event": data})
+    writer.add(SourceEntry("add", path, key, files={"event": lake.describe(data, rows)}, n_lines=rows))
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """Return a lake of two sources."""
+    folder = tmp_path / "lake"
+    with lake.writer(folder) as writer:
+        put(writer, "logs/a", KEY_A)
+        put(writer, "logs/b", KEY_B)
+        writer.flush()
+    return folder
+
+
+def test_what_was_written_is_read(made: Path) -> None:
+    """Sources and files come in the order of their paths, and DuckDB reads the rows."""
+    found = lake.Lake.open(made, verify=True)
+    assert [entry.path for entry in found.sources()] == ["logs/a", "logs/b"]
+    assert found.files("event") == [(KEY_A, made / f"event/{KEY_A}.parquet"), (KEY_B, made / f"event/{KEY_B}.parquet")]
+    assert found.files("step") == []
+    assert found.problems() == []
+    query = f"select count(*), min(line), max(ts) from read_parquet('{made}/event/*.parquet')"
+    rows = duckdb.connect().execute(query).fetchall()
+    assert rows == [(6, 1, 1_700_000_000_000_002)]
+
+
+def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    """Files are 0600 and folders 0700 under an open and under a closed umask."""
+    for umask in (0o000, 0o077):
+        folder = tmp_path / f"lake{umask}"
+        before = os.umask(umask)
+        try:
+            with lake.writer(folder) as writer:
+                put(writer, "a", KEY_A)
+                writer.keep_copy("ettlog.toml", b"")
+                writer.flush()
+        finally:
+            os.umask(before)
+        for item in [folder, *folder.rglob("*")]:
+            assert stat.S_IMODE(item.stat().st_mode) == (0o700 if item.is_dir() else 0o600), item
+
+
+def test_bytes_depend_on_the_rows_alone() -> None:
+    """Two tables with equal rows in other chunks and with other dictionaries give the same file."""
+    whole = events(10)
+    pieces = pa.concat_tables([whole.slice(0, 4), whole.slice(4)])
+    column = pieces.schema.get_field_index("kind")
+    kinds = pa.array(["heartbeat"] * 10).dictionary_encode()
+    other = pieces.set_column(column, arrow_schema("event").field("kind"), kinds)
+    assert lake.parquet("event", whole) == lake.parquet("event", other)
+
+
+def test_chunks_do_not_show_in_files_of_several_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the rows came, a long table is written in row groups of the same bytes."""
+    monkeypatch.setattr(lake, "ROW_GROUP", 1000)
+    whole = events(lake.BIG_ROWS)
+    pieces = pa.concat_tables([whole.slice(start, 700) for start in range(0, lake.BIG_ROWS, 700)])
+    data = lake.parquet("event", whole)
+    assert lake.parquet("event", pieces) == data
+    assert pq.ParquetFile(pa.BufferReader(data)).metadata.num_row_groups == 5
+
+
+@pytest.mark.parametrize("rows", [1, lake.BIG_ROWS - 1, lake.BIG_ROWS, lake.BIG_ROWS + 1])
+def test_big_tables_are_compressed_and_all_have_page_checksums(tmp_path: Path, rows: int) -> None:
+    """The number of rows decides on compression; a flipped byte is an error for a reader that verifies pages."""
+    data = lake.parquet("event", events(rows))
+    path = tmp_path / "x.parquet"
+    path.write_bytes(data)
+    column = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    assert column.compression == ("ZSTD" if rows >= lake.BIG_ROWS else "UNCOMPRESSED")
+    assert ("DELTA_BINARY_PACKED" in column.encodings) == (rows >= lake.BIG_ROWS)
+    assert pq.read_table(path, page_checksum_verification=True).num_rows == rows
+    place = column.data_page_offset + column.total_compressed_size - 2
+    path.write_bytes(data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :])
+    with pytest.raises((OSError, pa.ArrowInvalid)):
+        pq.read_table(path, page_checksum_verification=True)
+
+
+def test_the_file_says_its_versions_and_columns(tmp_path: Path) -> None:
+    """The key-value metadata holds versions and no path or time; columns carry their sentences."""
+    path = tmp_path / "x.parquet"
+    path.write_bytes(lake.parquet("event", events(1)))
+    schema = pq.read_schema(path)
+    assert set(schema.metadata) == {b"ettlog.table", b"ettlog.lake_version", b"ettlog.parser_version"}
+    assert schema.field("line").metadata[b"meaning"].decode() == EVENT[0].meaning
+
+
+def test_open_refuses_what_is_no_lake(tmp_path: Path) -> None:
+    """A missing folder and one without a manifest are errors with four parts."""
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "none", tmp_path / "empty"):
+        with pytest.raises(LakeError) as caught:
+            lake.Lake.open(folder)
+        assert caught.value.where == str(folder)
+
+
+def test_a_changed_size_is_noticed_by_open_and_a_changed_byte_by_verify(made: Path) -> None:
+    """Sizes are always compared, hashes when asked for."""
+    path = made / f"event/{KEY_A}.parquet"
+    data = path.read_bytes()
+    path.write_bytes(data[:40] + bytes([data[40] ^ 1]) + data[41:])
+    lake.Lake.open(made)
+    with pytest.raises(LakeError, match="not what its manifest says"):
+        lake.Lake.open(made, verify=True)
+    path.write_bytes(data[:-1])
+    with pytest.raises(LakeError) as caught:
+        lake.Lake.open(made)
+    assert KEY_A in caught.value.where
+    problems = lake.Lake.open(made, strict=False).problems()
+    assert problems == [f"event/{KEY_A}.parquet: {len(data) - 1} bytes where the manifest says {len(data)}"]
+
+
+def test_a_missing_file_and_a_link_in_its_place_are_noticed(made: Path) -> None:
+    """A data file must be a regular file where the manifest says."""
+    path = made / f"event/{KEY_B}.parquet"
+    moved = path.rename(made.parent / "elsewhere")
+    assert lake.Lake.open(made, strict=False).problems() == [f"event/{KEY_B}.parquet: missing"]
+    path.symlink_to(moved)
+    assert len(lake.Lake.open(made, strict=False).damage) == 1
+
+
+def test_leftovers_are_named_and_then_removed(made: Path) -> None:
+    """Temporary and unlisted files are never read, are named, and go with the next ingest; others stay."""
+    left = [made / "event" / f"{durable.TEMP_MARK}1-x", made / f"alloc/{'c' * 32}.parquet"]
+    for path in left:
+        path.write_bytes(b"left")
+    foreign = made / "event/README"
+    foreign.write_bytes(b"mine")
+    opened = lake.Lake.open(made)
+    assert sorted(opened.leftovers()) == sorted(left)
+    assert all("next ingest removes it" in problem for problem in opened.problems())
+    with lake.writer(made):
+        assert not any(path.exists() for path in left)
+    assert foreign.read_bytes() == b"mine"
+
+
+def test_a_torn_tail_is_healed_to_the_bytes_before_it(made: Path) -> None:
+    """A line that was cut short is cut off; one that lacks only its newline gets it."""
+    path = made / manifest.NAME
+    whole = path.read_bytes()
+    for tail, healed in ((b'{"v":1,"op', whole), (b"", whole)):
+        path.write_bytes(whole + tail)
+        with lake.writer(made):
+            assert path.read_bytes() == healed
+    path.write_bytes(whole[:-1])
+    with lake.writer(made) as writer:
+        assert path.read_bytes() == whole
+        assert len(writer.state.sources()) == 2
+
+
+def test_a_folder_of_other_files_is_never_made_a_lake(tmp_path: Path) -> None:
+    """A folder that holds something else is refused and left as it was."""
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(LakeError, match="not a lake and not empty"), lake.writer(tmp_path):
+        pass
+    assert [item.name for item in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_two_writers_exclude_each_other(made: Path) -> None:
+    """While one process holds the lock, another gives up with a clear error."""
+    with (
+        durable.locked(made / lake.LOCK_NAME, 0),
+        pytest.raises(LakeError, match="another ingest"),
+        lake.writer(made, patience_s=0.1),
+    ):
+        pass
+
+
+def test_the_lock_of_a_killed_writer_is_free(made: Path) -> None:
+    """The kernel gives a lock back when its holder dies, so nothing stale is left."""
+    code = (
+        "import os, signal, sys; from pathlib import Path; from ettlog import lake\n"
+        "with lake.writer(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(made)], check=False)
+    assert ended.returncode == -9
+    with lake.writer(made, patience_s=0):
+        pass
+
+
+def test_publishing_the_same_bytes_again_leaves_the_file_alone(made: Path) -> None:
+    """A file that already holds the bytes keeps its inode; one with other bytes is replaced."""
+    path = made / f"event/{KEY_A}.parquet"
+    data, before = path.read_bytes(), path.stat().st_ino
+    durable.publish([durable.NewFile(made / "event", path.name, data)])
+    assert path.stat().st_ino == before
+    path.write_bytes(b"half")
+    durable.publish([durable.NewFile(made / "event", path.name, data)])
+    assert path.read_bytes() == data
+    assert not list(made.rglob(f"{durable.TEMP_MARK}*"))
+
+
+def test_a_full_disk_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a write fails, the temporary file goes away and the error has its four parts."""
+
+    def full(handle: int, data: bytes) -> int:  # noqa: ARG001
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(LakeError) as caught:
+        durable.publish([durable.NewFile(tmp_path, "x.parquet", b"data")])
+    monkeypatch.undo()
+    assert "space" in caught.value.todo
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that takes three bytes at a time still gets the whole file."""
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: real(handle, bytes(data)[:3]))
+    durable.publish([durable.NewFile(tmp_path, "x.parquet", b"0123456789")])
+    assert (tmp_path / "x.parquet").read_bytes() == b"0123456789"
+
+
+def test_a_failed_append_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the manifest cannot be made durable, it is cut back to what it was."""
+    path = tmp_path / manifest.NAME
+    durable.append(path, b"one\n")
+
+    def broken(handle: int) -> None:  # noqa: ARG001
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(LakeError, match="append to the manifest"):
+        durable.append(path, b"two\n")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"one\n"
+
+
+def test_copies_of_settings_are_replaced_whole(made: Path) -> None:
+    """A changed configuration replaces the lake's copy, an equal one is not written again."""
+    with lake.writer(made) as writer:
+        assert writer.keep_copy(lake.CONFIG_NAME, b"[ett]\n")
+        assert not writer.keep_copy(lake.CONFIG_NAME, b"[ett]\n")
+    opened = lake.Lake.open(made)
+    assert opened.config_path == made / lake.CONFIG_NAME
+    assert opened.registry_path is None
+
+
+def test_the_manifest_holds_the_hash_of_the_data_file(made: Path) -> None:
+    """SHA-256 and length in the manifest are those of the file, counted independently."""
+    data = (made / f"event/{KEY_A}.parquet").read_bytes()
+    file = lake.Lake.open(made).sources()[0].files["event"]
+    assert (file.sha256, file.bytes, file.rows) == (hashlib.sha256(data).hexdigest(), len(data), 3)
