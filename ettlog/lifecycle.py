@@ -101,6 +101,7 @@ CLOCKS: tuple[str, ...] = (
     "zone_set",  # a local stamp, zone from the configuration
     "zone_inferred",  # a local stamp, zone from an epoch value beside a local stamp
     "zone_assumed",  # a local stamp of an unknown zone, read as UTC
+    "relative",  # counted from the start of a trace without a date: its zero stands at the beginning of 1970
     "date_inferred",  # the stamp lacks the year or the date
     "carried",  # no stamp on the line: taken from a neighbour, advanced by printed durations
     "none",  # no clock at all

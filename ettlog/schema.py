@@ -99,6 +99,7 @@ RECORDS: dict[str, str] = {
     "mark": "a condition or an event of a job or task: `state` at `start_us`, last at `end_us`, `count` times",
     "run": "a run time that names no job",
     "capacity": "hardware that is there, held or not",
+    "use": "hardware held at `start_us` by all jobs together; `count` jobs",
     "summary": "`count` jobs at once, as a publisher added them up",
 }
 """What a row of the `alloc` table can be about: the values of `record`. Only jobs and tasks hold hardware."""
