@@ -30,6 +30,7 @@ class Selection(TypedDict, total=False):
     window: str | None
     jobs: Sequence[str] | None
     models: Sequence[str] | None
+    logged: bool
 
 
 class Timeline(NamedTuple):
@@ -51,6 +52,7 @@ def ett(
     window: str | None = None,
     jobs: Sequence[str] | None = None,
     models: Sequence[str] | None = None,
+    logged: bool = False,
     **conventions: Unpack[Conventions],
 ) -> pl.DataFrame:
     """Return where the wall time went, one row per group of `by` (one row in all without it).
@@ -66,6 +68,7 @@ def ett(
         by: one or more of `conventions.GROUPINGS`.
         since, until, window: the half-open window, as in `windows.resolve`; segments are clipped to it.
         jobs, models: glob patterns; a row counts when one of each list matches.
+        logged: count only jobs of which a trainer's log shows a start.
         conventions: how ETT is counted (`conventions.Conventions`).
 
     Raises:
@@ -77,7 +80,7 @@ def ett(
     conventions = configured(fleet, conventions)
     if conventions.get("waste", "new_data") == "lost":
         timeline = timeline._replace(segment=_lost(fleet, timeline.segment))
-    return measure(_select(timeline, jobs, models), span, by=by, **conventions)
+    return measure(_select(timeline, jobs, models, logged=logged), span, by=by, **conventions)
 
 
 def load(fleet: Fleet) -> Timeline:
@@ -149,13 +152,15 @@ def measure(
     return ett_sums.summarise(frame, ett_sums.launches(timeline, span), keys, chosen)
 
 
-def _select(timeline: Timeline, jobs: Sequence[str] | None, models: Sequence[str] | None) -> Timeline:
+def _select(timeline: Timeline, jobs: Sequence[str] | None, models: Sequence[str] | None, *, logged: bool) -> Timeline:
     names = matching(timeline.job, jobs, models)
+    if logged:
+        names = sorted(set(names) & set(timeline.start["job"]))
     if not names:
         raise NoDataError(
             "no job matches",
             where=f"--job {list(jobs or ())}, --model {list(models or ())}",
-            why="no job of this lake has such a name and model",
+            why="no job of this lake has such a name and model" + (", and a trainer's log" if logged else ""),
             todo="see `ettlog jobs` for the names",
         )
     import polars as pl

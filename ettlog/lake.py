@@ -24,7 +24,7 @@ LOCK_NAME = "lock"
 SUFFIX = ".parquet"
 BIG_ROWS = 4096
 """Tables of at least this many rows are compressed; below it the headers would weigh more than the gain."""
-ROW_GROUP = 1 << 20
+ROW_GROUP = 1 << 17
 
 _OWN = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}\Z|{re.escape(durable.TEMP_MARK)}")
 _TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, *TABLES}
@@ -38,9 +38,12 @@ def parquet(table: str, rows: pa.Table) -> bytes:
     schema = arrow_schema(table).with_metadata(
         {"ettlog.table": table, "ettlog.lake_version": str(LAKE_VERSION), "ettlog.parser_version": str(PARSER_VERSION)}
     )
-    rows = rows.select(schema.names).cast(schema).combine_chunks().unify_dictionaries()
+    rows = rows.select(schema.names).cast(schema).unify_dictionaries()
     sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink, row_group_size=ROW_GROUP, write_page_checksum=True, **_layout(schema, rows.num_rows))
+    with pq.ParquetWriter(sink, schema, write_page_checksum=True, **_layout(schema, rows.num_rows)) as file:
+        # One row group in memory at a time, and in one piece: how the rows came in chunks must not show in the bytes.
+        for start in range(0, max(rows.num_rows, 1), ROW_GROUP):
+            file.write_table(rows.slice(start, ROW_GROUP).combine_chunks(), ROW_GROUP)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
@@ -112,12 +115,12 @@ class Lake:
     @property
     def config_path(self) -> Path | None:
         """Return the configuration that was in the ingested folder, or None."""
-        return _present(self.path / CONFIG_NAME)
+        return found if (found := self.path / CONFIG_NAME).is_file() else None
 
     @property
     def registry_path(self) -> Path | None:
         """Return the registry of optimizations that was in the ingested folder, or None."""
-        return _present(self.path / REGISTRY_NAME)
+        return found if (found := self.path / REGISTRY_NAME).is_file() else None
 
     def problems(self) -> list[str]:
         """Return what is wrong with the lake, a sentence each: damage, leftovers of an interrupted ingest."""
@@ -159,10 +162,6 @@ def _damaged(path: Path, damage: list[str]) -> LakeError:
         why="the disk or another program changed them after they were written",
         todo="run `ettlog ingest` on the same logs again: it writes these files anew",
     )
-
-
-def _present(path: Path) -> Path | None:
-    return path if path.is_file() else None
 
 
 def _size(path: Path) -> int:
@@ -210,28 +209,32 @@ class Writer:
     path: Path
     state: State
     _pending: list[SourceEntry] = field(default_factory=list)
+    _files: dict[tuple[str, str], bytes] = field(default_factory=dict)
 
     def broken(self, entry: SourceEntry) -> bool:
         """Tell whether a data file of this entry is missing or has another size than the manifest says."""
         return any(_size(data_path(self.path, t, entry.key)) != file.bytes for t, file in entry.files.items())
 
     def publish(self, key: str, tables: Mapping[str, bytes]) -> None:
-        """Write the data files of a source under their final names; they count once their entry is flushed."""
+        """Take the data files of a source; `flush` writes them before the entries that list them."""
         for table, data in tables.items():
-            durable.publish(self.path / table, f"{key}{SUFFIX}", data)
+            self._files[table, key] = data
 
-    def list(self, entry: SourceEntry) -> None:
-        """Take an entry, whose data files are published, into the state; `flush` makes it durable."""
+    def add(self, entry: SourceEntry) -> None:
+        """Take an entry into the state; `flush` makes it durable."""
         self._pending.append(entry)
         self.state.apply(entry)
 
     def flush(self) -> None:
-        """Write the entries taken since the last flush, in order, after the names of their data files are durable."""
-        if not self._pending:
-            return
-        for table in sorted({table for entry in self._pending for table in entry.files}):
-            durable.sync_folder(self.path / table)
-        durable.append(self.path / manifest.NAME, b"".join(map(manifest.encode, self._pending)))
+        """Write what was taken since the last flush: data files, their names, then the entries, in order."""
+        files = [durable.NewFile(self.path / t, f"{key}{SUFFIX}", data) for (t, key), data in self._files.items()]
+        if files:
+            durable.publish(files)
+        for folder in sorted({file.folder for file in files}):
+            durable.sync_folder(folder)
+        if self._pending:
+            durable.append(self.path / manifest.NAME, b"".join(map(manifest.encode, self._pending)))
+        self._files.clear()
         self._pending.clear()
 
     def keep_copy(self, name: str, data: bytes) -> bool:
@@ -262,8 +265,7 @@ def writer(path: Path, patience_s: float = 60.0) -> Iterator[Writer]:
     with durable.locked(path / LOCK_NAME, patience_s):
         for table in TABLES:
             durable.make_folder(path / table)
-        state = _heal(path / manifest.NAME)
-        found = Writer(path, state)
+        found = Writer(path, _heal(path / manifest.NAME))
         found.sweep()
         yield found
         found.sweep()

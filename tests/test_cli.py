@@ -180,13 +180,19 @@ def test_no_data_is_exit_5(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_command_it_says_what_to_do_next(tmp_path: Path) -> None:
-    """`ettlog` alone names ingest where there is no lake, and the questions where there is one."""
+    """`ettlog` alone names ingest where there is no lake, and the questions that the lake can answer."""
     first = process([], cwd=tmp_path)
     assert first.returncode == 0
+    assert "There is no lake ettlog.lake yet" in first.stdout
     assert "ettlog ingest LOGS" in first.stdout
-    (tmp_path / "ettlog.lake").mkdir()
-    (tmp_path / "ettlog.lake/manifest.jsonl").touch()
-    assert "ettlog jobs" in process([], cwd=tmp_path).stdout
+    manifest = tmp_path / "ettlog.lake/manifest.jsonl"
+    manifest.parent.mkdir()
+    manifest.write_text('{"path": "logs/a.log", "formats": {}}\n{"torn')
+    assert "No format knows a line" in process([], cwd=tmp_path).stdout
+    manifest.write_text('{"path": "logs/a.log", "formats": {"toy": 3}}\n')
+    known = process([], cwd=tmp_path).stdout
+    assert "holds 1 file." in known
+    assert "optimizations.toml" in known
 
 
 def test_misspelt_command_and_option_are_corrected() -> None:

@@ -32,7 +32,7 @@ def put(writer: lake.Writer, path: str, key: str, rows: int = 3) -> None:
     """Publish and list one source with some events."""
     data = lake.parquet("event", events(rows))
     writer.publish(key, {"event": data})
-    writer.list(SourceEntry("add", path, key, files={"event": lake.describe(data, rows)}, n_lines=rows))
+    writer.add(SourceEntry("add", path, key, files={"event": lake.describe(data, rows)}, n_lines=rows))
 
 
 @pytest.fixture
@@ -82,6 +82,16 @@ def test_bytes_depend_on_the_rows_alone() -> None:
     kinds = pa.array(["heartbeat"] * 10).dictionary_encode()
     other = pieces.set_column(column, arrow_schema("event").field("kind"), kinds)
     assert lake.parquet("event", whole) == lake.parquet("event", other)
+
+
+def test_chunks_do_not_show_in_files_of_several_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the rows came, a long table is written in row groups of the same bytes."""
+    monkeypatch.setattr(lake, "ROW_GROUP", 1000)
+    whole = events(lake.BIG_ROWS)
+    pieces = pa.concat_tables([whole.slice(start, 700) for start in range(0, lake.BIG_ROWS, 700)])
+    data = lake.parquet("event", whole)
+    assert lake.parquet("event", pieces) == data
+    assert pq.ParquetFile(pa.BufferReader(data)).metadata.num_row_groups == 5
 
 
 @pytest.mark.parametrize("rows", [1, lake.BIG_ROWS - 1, lake.BIG_ROWS, lake.BIG_ROWS + 1])
@@ -206,10 +216,10 @@ def test_publishing_the_same_bytes_again_leaves_the_file_alone(made: Path) -> No
     """A file that already holds the bytes keeps its inode; one with other bytes is replaced."""
     path = made / f"event/{KEY_A}.parquet"
     data, before = path.read_bytes(), path.stat().st_ino
-    durable.publish(made / "event", path.name, data)
+    durable.publish([durable.NewFile(made / "event", path.name, data)])
     assert path.stat().st_ino == before
     path.write_bytes(b"half")
-    durable.publish(made / "event", path.name, data)
+    durable.publish([durable.NewFile(made / "event", path.name, data)])
     assert path.read_bytes() == data
     assert not list(made.rglob(f"{durable.TEMP_MARK}*"))
 
@@ -222,7 +232,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(LakeError) as caught:
-        durable.publish(tmp_path, "x.parquet", b"data")
+        durable.publish([durable.NewFile(tmp_path, "x.parquet", b"data")])
     monkeypatch.undo()
     assert "space" in caught.value.todo
     assert list(tmp_path.iterdir()) == []
@@ -232,7 +242,7 @@ def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A system that takes three bytes at a time still gets the whole file."""
     real = os.write
     monkeypatch.setattr(os, "write", lambda handle, data: real(handle, bytes(data)[:3]))
-    durable.publish(tmp_path, "x.parquet", b"0123456789")
+    durable.publish([durable.NewFile(tmp_path, "x.parquet", b"0123456789")])
     assert (tmp_path / "x.parquet").read_bytes() == b"0123456789"
 
 

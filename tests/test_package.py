@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -54,13 +55,11 @@ def test_version_is_in_the_changelog() -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from a copy of the files that git knows."""
+    """Build the wheel from a copy of the package and the files that describe it."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    listed = subprocess.run(["git", "ls-files", "-z"], capture_output=True, cwd=ROOT, check=True).stdout.decode()
-    for name in filter(None, listed.split("\0")):
-        if name.startswith("ettlog/") or "/" not in name:
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((ROOT / name).read_bytes())
+    shutil.copytree(ROOT / "ettlog", source / "ettlog", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source / name)
     command = [
         sys.executable,
         "-m",

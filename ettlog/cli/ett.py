@@ -61,11 +61,14 @@ def keys(_ctx: click.Context, _param: click.Parameter, value: str | None) -> lis
     callback=keys,
     help=f"Group by {', '.join(GROUPINGS[:-1])} or {GROUPINGS[-1]}; several with commas.",
 )
+@click.option("--logged", is_flag=True, help="Count only jobs of which a trainer's log was read.")
 @selection_options
 @convention_options
 @lake
 @output_options
-def command(by: list[str], selection: Selection, conventions: dict[str, Any], lake: Path, out: Output) -> None:
+def command(
+    by: list[str], logged: bool, selection: Selection, conventions: dict[str, Any], lake: Path, out: Output
+) -> None:
     """Show where the wall time of the fleet went.
 
     ETT is the share of the wall that trained on new data. The formula view, 1 - (TTS + NoF x TTR) / wall, stands beside
@@ -76,6 +79,7 @@ def command(by: list[str], selection: Selection, conventions: dict[str, Any], la
     from ettlog.cli.output import emit
 
     fleet = ettlog.open(lake)
+    selection["logged"] = logged
     frame = ett(fleet, by=by, **selection, **conventions)
     header = describe_of(fleet, selection, conventions)
     if by:
@@ -133,8 +137,8 @@ def _unnamed(frame: pl.DataFrame, key: str) -> list[str]:
 
     from ettlog.tables import count
 
-    jobs = int(frame.filter(pl.col(key).is_null())["jobs"].sum())
-    return [f"{count(jobs, 'job')} without a {key}: ettlog.toml can tell it from job names"] if jobs else []
+    jobs = int(frame.filter(pl.col(key).is_null())["jobs"].sum()) if key in NAMED_BY else 0
+    return [f"{count(jobs, 'job')} without a {key}: ettlog.toml can name it ({NAMED_BY[key]})"] if jobs else []
 
 
 def _unknown_time(frame: pl.DataFrame) -> list[str]:
@@ -143,10 +147,13 @@ def _unknown_time(frame: pl.DataFrame) -> list[str]:
     unknown, wall = frame.select(pl.col("unknown_gpu_hours").sum(), pl.col("gpu_hours").sum()).row(0)
     if not wall or unknown / wall <= UNKNOWN_BUDGET:
         return []
-    share = f"{100 * unknown / wall:.1f} %"
-    return [f"{share} of the wall is unknown: the logs say nothing there (budget {100 * UNKNOWN_BUDGET:.0f} %)"]
+    share, budget = f"{100 * unknown / wall:.1f} %", f"{100 * UNKNOWN_BUDGET:.0f} %"
+    cure = "--logged leaves out jobs that only the scheduler knows"
+    return [f"{share} of the wall is unknown: the logs say nothing there (budget {budget}); {cure}"]
 
 
+NAMED_BY = {"model": "jobs.models", "cluster": "paths.cluster", "platform": "paths.templates"}
+"""Key of ettlog.toml that names what logs do not."""
 DATES = {"month": "%Y-%m"}
 """How periods are written; a week by its Monday."""
 UNKNOWN_BUDGET = 0.05

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from ettlog.cli import COMMANDS
-from ettlog.cli.options import Output, lake, output_options
+from ettlog.cli.options import Output, output_options
+from ettlog.tables import Shown
 
-if TYPE_CHECKING:
-    from pathlib import Path
+RELATIONS = (Shown("relation", "relation"), Shown("sentence", "what it holds"), Shown("columns", "columns"))
+COLUMNS = (Shown("column", "column"), Shown("type", "type"), Shown("sentence", "meaning"))
 
 
 @click.command("schema", short_help=COMMANDS["schema"])
 @click.argument("relation", required=False)
-@lake
 @output_options
-def command(relation: str | None, lake: Path, out: Output) -> None:
-    """Show the relations of the lake, or the columns of RELATION, with a sentence each."""
-    import ettlog
+def command(relation: str | None, out: Output) -> None:
+    """Show the relations that `ettlog sql` can ask, or the columns of RELATION, with a sentence each.
+
+    Data formats give every column of every relation where no RELATION is named.
+    """
+    import polars as pl
+
     from ettlog.cli.output import emit
+    from ettlog.fleet import schema
+    from ettlog.relations import relations
     from ettlog.tables import View
 
-    emit(View(ettlog.open(lake).schema(relation)), out)
+    frame = schema(relation)
+    if relation:
+        emit(View(frame, shown=COLUMNS), out)
+        return
+    listed = frame.group_by("relation", maintain_order=True).agg(columns=pl.col("column").str.join(", "))
+    said = {name: found.sentence for name, found in relations().items()}
+    listed = listed.with_columns(sentence=pl.col("relation").replace_strict(said, default=""))
+    emit(View(frame, shown=RELATIONS, readable=listed), out)
