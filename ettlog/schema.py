@@ -77,7 +77,9 @@ ALLOC: tuple[Column, ...] = (
     Column("ready_us", "int64", "the job's own processes ran: containers up, prolog and image done"),
     Column("end_us", "int64", "hardware was given back; null while it is held"),
     Column("clock", "word", "how the instants were had (lifecycle.CLOCKS)"),
-    Column("elapsed_us", "int64", "time held as printed, without suspension: all there is where the record has no instants"),
+    Column(
+        "elapsed_us", "int64", "time held as printed, without suspension: all there is where the record has no instants"
+    ),
     Column("suspended_us", "int64", "time suspended inside the allocation"),
     Column("nodes", "int32", "nodes held"),
     Column("gpus", "int32", "GPUs held, counted once"),

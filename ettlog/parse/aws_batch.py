@@ -1,7 +1,7 @@
 """AWS Batch: replies of describe-jobs, and job state events, times in milliseconds.
 
-The times of the job itself are those of its last attempt; each attempt has its own. A time may be missing; a job's record vanishes after
-a day, so an open job may have ended long ago.
+The times of the job itself are those of its last attempt; each attempt has its own. A time may be missing; a job's
+record vanishes after a day, so an open job may have ended long ago.
 """
 
 from __future__ import annotations
@@ -71,7 +71,11 @@ def _flush(facts: Facts, jobs: dict[str, tuple[int, Object]], name: str) -> None
 def rows(job: Object) -> Iterator[Fields]:
     """Yield one row per attempt; one for a job without attempts."""
     name, state = word(job, "jobId"), word(job, "status")
-    named = {"id": name, "name": word(job, "jobName"), "partition": (word(job, "jobQueue") or "").rpartition("/")[2] or None}
+    named: Fields = {
+        "id": name,
+        "name": word(job, "jobName"),
+        "partition": (word(job, "jobQueue") or "").rpartition("/")[2] or None,
+    }
     asked, nodes = _gpus(job), count(job, "nodeProperties", "numNodes")
     attempts = parts(job, "attempts")
     if not attempts or (state == "RUNNING" and _time(job, "startedAt") != _time(attempts[-1], "startedAt")):
@@ -83,7 +87,7 @@ def rows(job: Object) -> Iterator[Fields]:
             start = None
         times = {"submit_us": _time(job, "createdAt"), "start_us": start, "ready_us": start, "end_us": end}
         held = {"gpus": asked if start is not None else None, "gpus_requested": asked, "nodes": nodes}
-        told = {"reason": word(attempt, "statusReason") or word(attempt, "container", "reason")}
+        told: Fields = {"reason": word(attempt, "statusReason") or word(attempt, "container", "reason")}
         told |= {"exit_code": count(attempt, "container", "exitCode"), "state": state if final else "FAILED"}
         yield {**named, "raw": f"{name}/{number}", **times, **held, **told, "restarts": number}
 
@@ -92,7 +96,9 @@ def _gpus(job: Object) -> int | None:
     """Return the GPUs asked for on all nodes; none where the container names its needs and no GPU is among them."""
     total, seen = 0, False
     ranges = parts(job, "nodeProperties", "nodeRangeProperties")
-    sets = [(_width(word(found, "targetNodes")), part(found, "container")) for found in ranges] or [(1, part(job, "container"))]
+    sets = [(_width(word(found, "targetNodes")), part(found, "container")) for found in ranges] or [
+        (1, part(job, "container"))
+    ]
     for number, container in sets:
         needs = parts(container, "resourceRequirements")
         seen = seen or bool(container)

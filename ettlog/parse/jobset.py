@@ -1,4 +1,4 @@
-"""JobSet: jobs of many replicas that restart together. Restarts are counters; only recent releases say when they were."""
+"""JobSet: jobs of many replicas that restart together. Restarts are counters; only new releases say when they were."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def rows(story: Story) -> Iterator[Fields]:
     attempts = list(_attempts(story))
     for number, run in enumerate(attempts):
         final = number == len(attempts) - 1
-        state = (ended.type if ended else word(job, "status", "terminalState") or _open_state(story)) if final else run.why
+        state = (
+            (ended.type if ended else word(job, "status", "terminalState") or _open_state(story)) if final else run.why
+        )
         row = {**named, "start_us": run.start, "end_us": run.end, "state": state}
         row |= {"raw": f"{named['raw']}/{number}"} if run.start is None and not final else {}
         yield {**row, "reason": ended.reason if ended and final else None}

@@ -1,7 +1,7 @@
 """JSON of any layout as a stream of values: lists of objects, concatenated and pretty-printed objects, one a line.
 
-An object that holds a list under one of some keys (`items`, `jobs`) is opened: its elements come one by one, so that a list of any
-length is read in flat memory. Every line of the source is counted once.
+An object that holds a list under one of some keys (`items`, `jobs`) is opened: its elements come one by one, so that
+a list of any length is read in flat memory. Every line of the source is counted once.
 """
 
 from __future__ import annotations

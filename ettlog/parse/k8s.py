@@ -1,6 +1,7 @@
-"""Objects of Kubernetes and what runs on it, as kubectl, an API server or an audit log write them: JSON, JSON lines, YAML.
+"""Objects of Kubernetes and what runs on it, as kubectl, a server or an audit log write them: JSON, JSON lines, YAML.
 
-Lists are read element by element. Versions of one object, as a watch shows them, are put together before rows are made of it.
+Lists are read element by element. Versions of one object, as a watch shows them, are put together before rows are
+made of it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ _YAML_KEYS = re.compile(rb"^ *(?:- )?(?:metadata|status|items|involvedObject):",
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
     """Tell by its first bytes whether a file holds objects of Kubernetes that this reader knows."""
-    return _is_json(head) or (_YAML_HEAD.match(head) is not None and bool(_YAML_KIND.search(head) and _YAML_KEYS.search(head)))
+    return _is_json(head) or (
+        _YAML_HEAD.match(head) is not None and bool(_YAML_KIND.search(head) and _YAML_KEYS.search(head))
+    )
 
 
 def _is_json(head: bytes) -> bool:

@@ -12,8 +12,8 @@ from ettlog.parse.k8s_object import Fields, Object, at, count, moment, part, wor
 LAST_STAGES = frozenset(("ResponseComplete", "Panic"))
 RESOURCES = frozenset(
     (
-        "pods", "jobs", "pytorchjobs", "mpijobs", "tfjobs", "trainjobs", "jobsets", "workloads", "rayjobs", "rayclusters",
-        "podgroups", "nodes",
+        "pods", "jobs", "pytorchjobs", "mpijobs", "tfjobs", "trainjobs", "jobsets", "workloads", "rayjobs",
+        "rayclusters", "podgroups", "nodes",
     )
 )  # fmt: skip
 WRITES = frozenset(("create", "update", "patch", "delete", "deletecollection"))
@@ -63,5 +63,9 @@ def rows(event: Object) -> Iterator[Fields]:
 def version(event: Object) -> tuple[Object | None, bool]:
     """Return the object as it was after the change, where the policy keeps it, and whether it was deleted."""
     found = at(event, "responseObject")
-    kept = isinstance(found, dict) and isinstance(found.get("status"), dict) and word(found, "kind") not in (None, "Status")
+    kept = (
+        isinstance(found, dict)
+        and isinstance(found.get("status"), dict)
+        and word(found, "kind") not in (None, "Status")
+    )
     return (found if kept else None), word(event, "verb") == "delete"

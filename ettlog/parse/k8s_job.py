@@ -1,7 +1,7 @@
 """Jobs of Kubernetes and Kubeflow: batch/v1 Job, PyTorchJob and its kin, TrainJob.
 
-Their objects keep one time per condition: a second restart leaves no sign of the first. What hardware was held when is known only
-where a condition says that the job ran; a Job's `startTime` is when its controller took it.
+Their objects keep one time per condition: a second restart leaves no sign of the first. What hardware was held when
+is known only where a condition says that the job ran; a Job's `startTime` is when its controller took it.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _number(replica: Object) -> int | None:
 
 
 def train_job(story: Story) -> Iterator[Fields]:
-    """Yield the rows of a TrainJob of Kubeflow trainer v2: it shows when it was allowed to run and its end, not its start."""
+    """Yield the rows of a TrainJob (trainer v2): it shows when it was allowed to run and its end, not its start."""
     job = story.newest
     ended = story.last("Complete", "Failed")
     resumed = story.times("Suspended", on=False)

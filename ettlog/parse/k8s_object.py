@@ -97,7 +97,7 @@ def moment(record: Object, *path: str) -> int | None:
 
 
 def conditions(record: Object) -> list[Condition]:
-    """Return the conditions of an object. Of two times the later counts: old operators kept the first in one of them."""
+    """Return the conditions of an object. Of two times the later counts: old operators froze one of them."""
     return [_condition(found) for found in parts(record, "status", "conditions") if word(found, "type")]
 
 

@@ -126,7 +126,7 @@ def _reason(story: Story) -> str | None:
 
 
 def _runs(named: Fields, status: Object) -> Iterator[Fields]:
-    """Yield the runs of a container: the newest and the one before it; all earlier ones are lost but for their number."""
+    """Yield the runs of a container: the newest and the one before it; of earlier ones only the number is left."""
     task = f"{named['task']}/{word(status, 'name')}"
     for place in ("state", "lastState"):
         for state, found in part(status, place).items():
@@ -145,7 +145,11 @@ def event_rows(event: Object) -> Iterator[Fields]:
     times = [moment(event, "eventTime"), moment(event, "firstTimestamp"), moment(event, "deprecatedFirstTimestamp")]
     times.append(moment(event, "metadata", "creationTimestamp"))
     first = next((time for time in times if time is not None), None)
-    ends = [moment(event, "series", "lastObservedTime"), moment(event, "lastTimestamp"), moment(event, "deprecatedLastTimestamp")]
+    ends = [
+        moment(event, "series", "lastObservedTime"),
+        moment(event, "lastTimestamp"),
+        moment(event, "deprecatedLastTimestamp"),
+    ]
     last = next((time for time in ends if time is not None), first)
     told = (count(event, "series", "count"), count(event, "count"), count(event, "deprecatedCount"))
     yield {

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 MAX_TEXT = 1 << 24
 """Longest document, in characters."""
 MAX_DEPTH = 60
-_KEY = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#\[\]{},&*!|>%@`-][^\n]*?|-[^\s][^\n]*?):(?:\s+(.*)|\s*)\Z""", re.S)
+_KEY = re.compile(
+    r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#\[\]{},&*!|>%@`-][^\n]*?|-[^\s][^\n]*?):(?:\s+(.*)|\s*)\Z""", re.S
+)
 _NUMBER = re.compile(r"-?\d{1,18}\Z")
 _FLOAT = re.compile(r"-?\d+\.\d+(?:[eE][-+]?\d+)?\Z")
 _BLOCK = re.compile(r"[|>][+-]?\d?[+-]?\Z")
@@ -35,7 +37,7 @@ class Node(dict[str, Any]):
 
 
 class Document(NamedTuple):
-    """One document: its first line, the number of its lines, and what it holds; None for what is no YAML of kubectl's."""
+    """One document: its first line, its number of lines, what it holds; None for what is no YAML of kubectl's."""
 
     line: int
     lines: int

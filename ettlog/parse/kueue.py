@@ -1,14 +1,28 @@
 """Kueue workloads: each admission is a time that quota was held.
 
-An object keeps the last change of each condition only, so earlier admissions are lost unless a watch shows them. `Evicted` does not
-prove that work stopped: an admission ends when `Admitted` turns false. The seconds of past admissions are a counter.
+An object keeps the last change of each condition only, so earlier admissions are lost unless a watch shows them.
+`Evicted` does not prove that work stopped: an admission ends when `Admitted` turns false. The seconds of past
+admissions are a counter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ettlog.parse.k8s_object import Cycle, Fields, Object, Story, base, count, cycles, gpus_of_sets, mark, owner, part, parts
+from ettlog.parse.k8s_object import (
+    Cycle,
+    Fields,
+    Object,
+    Story,
+    base,
+    count,
+    cycles,
+    gpus_of_sets,
+    mark,
+    owner,
+    part,
+    parts,
+)
 
 SECOND = 1_000_000
 PAST = ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
@@ -27,7 +41,10 @@ def rows(story: Story) -> Iterator[Fields]:
         final = number == len(held) - 1
         before = [mark.at for mark in reserved if admission.start is None or (mark.at or 0) <= admission.start]
         row = {**named, "start_us": admission.start, "end_us": admission.end}
-        row |= {"eligible_us": before[-1] if before else None, "restarts": number if len(held) > 1 else _evictions(load)}
+        row |= {
+            "eligible_us": before[-1] if before else None,
+            "restarts": number if len(held) > 1 else _evictions(load),
+        }
         row |= {"gpus": named["gpus_requested"] if admission.start is not None else None}
         yield {**row, **_ended(story, admission, final), **_lost(story, admission)}
     for condition in story.marks:

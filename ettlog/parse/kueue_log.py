@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ettlog.parse import jsonl
 from ettlog.parse.blocks import open_source
@@ -60,7 +61,11 @@ class _Reader:
         at = micros(record.get("ts"))
         if at is None:
             return BAD_TIME
-        return self._event(line.number, record, at) if record.get("logger") == "events" else self._other(line.number, record, at)
+        return (
+            self._event(line.number, record, at)
+            if record.get("logger") == "events"
+            else self._other(line.number, record, at)
+        )
 
     def _event(self, line: int, record: Record, at: int) -> str:
         about = part(record, "object")
@@ -84,6 +89,11 @@ class _Reader:
         self, line: int, about: Mapping[str, object], at: int, state: str | None, reason: str | None, kind: str | None
     ) -> None:
         name = word(about, "name")
-        named = {"id": job_of(name) if name else None, "task": name, "raw": word(about, "uid"), "name": kind}
-        told = {"state": state, "reason": reason, "partition": word(about, "namespace")}
-        self._facts.alloc(line, "mark", **named, **told, start_us=at, end_us=at)
+        row: dict[str, Any] = {
+            "id": job_of(name) if name else None,
+            "task": name,
+            "raw": word(about, "uid"),
+            "name": kind,
+        }
+        row |= {"state": state, "reason": reason, "partition": word(about, "namespace")}
+        self._facts.alloc(line, "mark", **row, start_us=at, end_us=at)

@@ -1,4 +1,4 @@
-"""A watch of Kueue workloads in columns: event, name, active, conditions as Go prints maps; a local stamp may stand in front.
+"""A watch of Kueue workloads in columns: event, name, active, conditions in Go's print, after a local stamp or not.
 
 One condition entry may be older than what a row before it showed (a late write): it is not believed.
 """
@@ -18,7 +18,9 @@ from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME = "kueue_watch"
 MOST = 2000
-_ROW = re.compile(rb"(?:(\d{4}-\d\d-\d\d[ T][\d:.]{8,15})\s+)?(ADDED|MODIFIED|DELETED)\s+(\S{1,300})\s+(true|false|<none>)\s+(.*)\Z")
+_ROW = re.compile(
+    rb"(?:(\d{4}-\d\d-\d\d[ T][\d:.]{8,15})\s+)?(ADDED|MODIFIED|DELETED)\s+(\S{1,300})\s+(true|false|<none>)\s+(.*)\Z"
+)
 _HEADER = re.compile(rb"(?:\S+ \S+\s+)?EVENT\s+NAME\s+ACTIVE\s+CONDITIONS\s*\Z")
 _MAP = re.compile(r"map\[(.*?)\](?= map\[|\]|\Z)")
 _KEY = re.compile(r"(?:^| )(lastTransitionTime|message|observedGeneration|reason|status|type):")

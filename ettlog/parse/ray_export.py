@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ettlog.parse import jsonl
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, IGNORED, MATCHED, Facts, exact
@@ -87,9 +88,16 @@ class _Reader:
 
     def _flush(self, name: str) -> None:
         job = self._jobs.pop(name)
-        named = {"id": name, "raw": name, "state": job.status, "reason": job.reason, "node": job.node, "exit_code": job.code}
-        times = {"submit_us": job.submit_us, "start_us": job.start_us, "ready_us": job.start_us, "end_us": job.end_us}
-        self._facts.alloc(job.line, "job", **named, **times)
+        row: dict[str, Any] = {
+            "id": name,
+            "raw": name,
+            "state": job.status,
+            "reason": job.reason,
+            "node": job.node,
+            "exit_code": job.code,
+        }
+        row |= {"submit_us": job.submit_us, "start_us": job.start_us, "ready_us": job.start_us, "end_us": job.end_us}
+        self._facts.alloc(job.line, "job", **row)
 
 
 def _time(record: Record, key: str) -> int | None:

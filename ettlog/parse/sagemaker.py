@@ -18,7 +18,9 @@ from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.sacct_cells import micros
 
 NAME = "sagemaker"
-WAITING = frozenset(("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack", "Insufficient capacity error"))
+WAITING = frozenset(
+    ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack", "Insufficient capacity error")
+)
 BROKEN = frozenset(("Interrupted", "Restarting"))
 ENDED = frozenset(("Completed", "Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"))
 GPUS = {
@@ -80,10 +82,21 @@ def rows(job: Object) -> Iterator[Fields]:
         final = number == len(attempts) - 1
         times = {"submit_us": time(job.get("CreationTime")), "start_us": start, "ready_us": ready, "end_us": end}
         held = {"gpus": asked if start is not None else None, "gpus_requested": asked, "nodes": nodes}
-        told = {"state": word(job, "TrainingJobStatus") if final else last, "reason": word(job, "FailureReason") if final else last}
+        told = {
+            "state": word(job, "TrainingJobStatus") if final else last,
+            "reason": word(job, "FailureReason") if final else last,
+        }
         yield {**named, "record": "job", "raw": f"{named['raw']}/{number}", **times, **held, **told, "restarts": number}
     for status, begin, end, message in spans:
-        yield {**named, "record": "mark", "name": "TrainingJob", "state": status, "reason": message, "start_us": begin, "end_us": end}
+        yield {
+            **named,
+            "record": "mark",
+            "name": "TrainingJob",
+            "state": status,
+            "reason": message,
+            "start_us": begin,
+            "end_us": end,
+        }
 
 
 Span = tuple[str, int | None, int | None, str | None]
@@ -95,7 +108,7 @@ def _span(found: Object) -> Span:
 
 
 def _attempts(job: Object, spans: list[Span]) -> Iterator[tuple[int | None, int | None, int | None, str]]:
-    """Yield (start, trainer up, end, last status) of each attempt; instances are there once a status follows the waiting."""
+    """Yield (start, trainer up, end, last status) of each attempt; instances are there once the waiting is over."""
     start = ready = end = None
     last = ""
     for status, begin, until, _ in spans:
@@ -122,7 +135,7 @@ def time(found: object) -> int | None:
         except ValueError:
             return None
         us = micros(stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC))
-    elif found != found or abs(found) > 1 << 53:  # noqa: PLR0124 - the test of a number for NaN
+    elif found != found or abs(found) > 1 << 53:
         return None
     else:
         us = round(found * 1_000_000) if found < _MOST_SECONDS else round(found * 1000)

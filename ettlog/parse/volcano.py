@@ -14,7 +14,9 @@ _LENGTH = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,9})(?:\.(\d{1,6})\
 def rows(story: Story) -> Iterator[Fields]:
     """Yield the rows of a Volcano job: its run and its phases."""
     job = story.newest
-    phases = {word(found, "status"): moment(found, "lastTransitionTime") for found in parts(job, "status", "conditions")}
+    phases = {
+        word(found, "status"): moment(found, "lastTransitionTime") for found in parts(job, "status", "conditions")
+    }
     state = word(job, "status", "state", "phase")
     end = phases.get(state, moment(job, "status", "state", "lastTransitionTime")) if state in ENDED else None
     length = duration(word(job, "status", "runningDuration"))

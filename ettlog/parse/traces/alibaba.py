@@ -41,7 +41,7 @@ def serving(row: Row, _clock: Clock) -> list[Fields]:
 
 
 def spot(row: Row, _clock: Clock) -> list[Fields]:
-    """Return the row of a job of 2026: when it was submitted and how long it ran, and neither start nor end nor state."""
+    """Return the row of a job of 2026: submission and length of the run, and neither start nor end nor state."""
     of_one, workers = share(row["gpu_request"]), whole(row["worker_num"])
     wanted = None if of_one is None or workers is None else of_one * workers
     times = {"submit_us": seconds(row["submit_time"]), "elapsed_us": seconds(row["duration"])}

@@ -9,8 +9,8 @@ from ettlog.parse.traces.cells import SECOND, Fields, Row, end_after, gpus, know
 
 DAY = 86_400 * SECOND
 SLURM_STATES = (
-    "PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL",
-    "DEADLINE", "OUT_OF_MEMORY",
+    "PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED",
+    "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
 )  # fmt: skip
 """Names of the numbers that Slurm's data base has for states."""
 NO_TASK = 4_294_967_294
@@ -27,7 +27,11 @@ def slurm_csv(row: Row, clock: Clock) -> list[Fields]:
     end = end_after(start, row["end_time"], clock)
     number = known(row["job_id"])
     times: Fields = {"submit_us": submit, "start_us": start, "end_us": end}
-    words = {"state": known(row["state"]), "user": known(row["user"]), "partition": known(row.get("vc", row.get("type", "")))}
+    words = {
+        "state": known(row["state"]),
+        "user": known(row["user"]),
+        "partition": known(row.get("vc", row.get("type", ""))),
+    }
     held = {"nodes": whole(row["node_num"]), "cpus": whole(row["cpu_num"]), **gpus(share(row["gpu_num"]))}
     return [{"id": number, "raw": number, **times, **words, **held, **_printed(row, times)}]
 
@@ -93,7 +97,7 @@ def summary(row: Row, _clock: Clock) -> list[Fields]:
 
 
 def supercloud(row: Row, _clock: Clock) -> list[Fields]:
-    """Return the row of a job of MIT SuperCloud: columns of Slurm's data base, seconds since 1970, states as numbers."""
+    """Return the row of a job of MIT SuperCloud: Slurm's data base, seconds since 1970, states as numbers."""
     tres = {int(key): int(value) for key, value in _TRES.findall(row["tres_alloc"])}
     start, end, code = _epoch(row["time_start"]), _epoch(row["time_end"]), whole(row.get("exit_code", ""))
     nodes = whole(row.get("nodes_alloc", ""))
@@ -101,7 +105,11 @@ def supercloud(row: Row, _clock: Clock) -> list[Fields]:
         start = None
     held = {"gpus": tres.get(_TYPED_GPU, tres.get(_GPU, 0)) if tres else None, "cpus": tres.get(_CPU), "nodes": nodes}
     times = {"submit_us": _epoch(row["time_submit"]), "start_us": start, "end_us": end}
-    words = {"state": _state(row["state"]), "partition": known(row.get("partition", "")), "user": known(row.get("id_user", ""))}
+    words = {
+        "state": _state(row["state"]),
+        "partition": known(row.get("partition", "")),
+        "user": known(row.get("id_user", "")),
+    }
     exits = {} if code is None else {"exit_code": code >> 8 & 255, "exit_signal": code & 127}
     eligible = {"eligible_us": _epoch(row.get("time_eligible", ""))}
     return [{**_array(row), **times, **eligible, **words, **held, **exits}]
@@ -121,4 +129,4 @@ def _state(text: str) -> str | None:
     number = whole(text)
     if number is None:
         return known(text)
-    return SLURM_STATES[number & 255] if 0 <= number and number & 255 < len(SLURM_STATES) else text
+    return SLURM_STATES[number & 255] if number >= 0 and number & 255 < len(SLURM_STATES) else text

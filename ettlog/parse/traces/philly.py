@@ -1,7 +1,7 @@
 """The job log of Microsoft's Philly cluster: a JSON list of jobs, each with its attempts.
 
-Times are local without a zone (the publisher says Pacific time). `None` as text stands for a time that is not known. Array order is
-attempt order. The job's status is that of its last attempt; how the others ended is not told.
+Times are local without a zone (the publisher says Pacific time). `None` as text stands for a time that is not known.
+Array order is attempt order. The job's status is that of its last attempt; how the others ended is not told.
 """
 
 from __future__ import annotations

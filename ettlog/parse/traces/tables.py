@@ -37,44 +37,48 @@ class Dialect(NamedTuple):
     """Known only when these are all its columns."""
 
 
+def _things(name: str, columns: str, rows: Callable[[Row, Clock], list[Fields]], clock: str = RELATIVE) -> Dialect:
+    return Dialect(name, columns, rows, clock, jobs=False, all_columns=True)
+
+
+_ACME = "job_id user node_num gpu_num cpu_num type state submit_time start_time end_time duration queue gpu_time"
+_HELIOS = "job_id user vc gpu_num cpu_num node_num state submit_time start_time end_time duration queue"
+_OPENB = "name cpu_milli num_gpu gpu_milli qos pod_phase creation_time deletion_time scheduled_time"
+_SERVING = "instance_sn role app_name cpu_request gpu_request creation_time scheduled_time deletion_time"
+_TASK = "job_name task_name inst_num status start_time end_time plan_cpu plan_mem plan_gpu gpu_type"
+_INSTANCE = "job_name task_name inst_name worker_name inst_id status start_time end_time machine"
+_RATES, _TIMES = ("complete_rate_gpu cancel_rate_gpu fail_rate_gpu", "complete_gpu_time cancel_gpu_time fail_gpu_time")
+_SUMMARY = f"id job_num gpu_job_num {_RATES} {_TIMES}"
+_BY_MINUTE = "time total_gpu_num running_gpu_num running_job_num"
+
 DIALECTS: tuple[Dialect, ...] = (
-    Dialect("alibaba_2023", "name num_gpu gpu_milli qos pod_phase creation_time deletion_time scheduled_time cpu_milli",
-            alibaba.openb),
-    Dialect("alibaba_2023_node", "sn cpu_milli memory_mib gpu model", alibaba.openb_node, jobs=False, all_columns=True),
-    Dialect("alibaba_2025", "instance_sn role app_name cpu_request gpu_request creation_time scheduled_time deletion_time",
-            alibaba.serving),
+    Dialect("alibaba_2023", _OPENB, alibaba.openb),
+    Dialect("alibaba_2025", _SERVING, alibaba.serving),
     Dialect("alibaba_2026", "job_name gpu_request worker_num submit_time duration job_type", alibaba.spot),
-    Dialect("alibaba_2026_node", "gpu_model gpu_capacity_num cpu_num node_name", alibaba.spot_node, jobs=False,
-            all_columns=True),
     Dialect("pai_job_table", "job_name inst_id user status start_time end_time", alibaba.pai_job, all_columns=True),
-    Dialect("pai_task_table",
-            "job_name task_name inst_num status start_time end_time plan_cpu plan_mem plan_gpu gpu_type", alibaba.pai_task,
-            all_columns=True),
-    Dialect("pai_instance_table",
-            "job_name task_name inst_name worker_name inst_id status start_time end_time machine", alibaba.pai_instance,
-            all_columns=True),
-    Dialect("pai_machine_spec", "machine gpu_type cap_cpu cap_mem cap_gpu", alibaba.pai_machine, jobs=False, all_columns=True),
-    Dialect("acme", "job_id user node_num gpu_num cpu_num type state submit_time start_time end_time duration queue gpu_time",
-            clusters.slurm_csv, LOCAL),
-    Dialect("helios", "job_id user vc gpu_num cpu_num node_num state submit_time start_time end_time duration queue",
-            clusters.slurm_csv, LOCAL),
+    Dialect("pai_task_table", _TASK, alibaba.pai_task, all_columns=True),
+    Dialect("pai_instance_table", _INSTANCE, alibaba.pai_instance, all_columns=True),
+    Dialect("acme", _ACME, clusters.slurm_csv, LOCAL),
+    Dialect("helios", _HELIOS, clusters.slurm_csv, LOCAL),
     Dialect("supercloud", "id_job time_submit time_start time_end state tres_alloc", clusters.supercloud, EXACT),
-    Dialect("summary", "id job_num gpu_job_num complete_rate_gpu cancel_rate_gpu fail_rate_gpu complete_gpu_time "
-            "cancel_gpu_time fail_gpu_time", clusters.summary, jobs=False),
-    Dialect("gpus_by_minute", "time total_gpu_num running_gpu_num running_job_num", clusters.gpus_by_minute, LOCAL, jobs=False),
-    Dialect("nodes_by_minute", "time active total", clusters.nodes_by_minute, LOCAL, jobs=False, all_columns=True),
-    Dialect("run_time", "runtime", clusters.run_time, jobs=False, all_columns=True),
-)  # fmt: skip
+    _things("alibaba_2023_node", "sn cpu_milli memory_mib gpu model", alibaba.openb_node),
+    _things("alibaba_2026_node", "gpu_model gpu_capacity_num cpu_num node_name", alibaba.spot_node),
+    _things("pai_machine_spec", "machine gpu_type cap_cpu cap_mem cap_gpu", alibaba.pai_machine),
+    _things("nodes_by_minute", "time active total", clusters.nodes_by_minute, LOCAL),
+    _things("run_time", "runtime", clusters.run_time),
+    Dialect("summary", _SUMMARY, clusters.summary, jobs=False),
+    Dialect("gpus_by_minute", _BY_MINUTE, clusters.gpus_by_minute, LOCAL, jobs=False),
+)
 """Tables with blanks in the names of their columns, or with a column for each of many things, stand in `_odd`."""
 
 BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 _NODES = Dialect("nodes_by_cluster", "", clusters.nodes_by_cluster, jobs=False)
 _DAYS = Dialect("gpus_by_day", "", clusters.gpus_by_day, LOCAL, jobs=False)
 _DAY = re.compile(r"date(?:,vc\w+)+,total\Z")
-_JOB = re.compile(r"[0-9a-f]{24},[\w-]*,[\w-]*,[A-Z][a-z]+,[\d.]*,[\d.]*\Z")
-_TASK = re.compile(r"[0-9a-f]{24},\w+,[\d.]*,[A-Z][a-z]+,[\d.]*,[\d.]*(?:,[\d.]*){3},[\w-]*\Z")
-_INSTANCE = re.compile(r"[0-9a-f]{24},\w+,\w*,\w*,\w*,[A-Z][a-z]+,[\d.]*,[\d.]*,\w*\Z")
-_BARE = (("pai_job_table", _JOB), ("pai_task_table", _TASK), ("pai_instance_table", _INSTANCE))
+_JOB_ROW = re.compile(r"[0-9a-f]{24},[\w-]*,[\w-]*,[A-Z][a-z]+,[\d.]*,[\d.]*\Z")
+_TASK_ROW = re.compile(r"[0-9a-f]{24},\w+,[\d.]*,[A-Z][a-z]+,[\d.]*,[\d.]*(?:,[\d.]*){3},[\w-]*\Z")
+_INSTANCE_ROW = re.compile(r"[0-9a-f]{24},\w+,\w*,\w*,\w*,[A-Z][a-z]+,[\d.]*,[\d.]*,\w*\Z")
+_BARE = (("pai_job_table", _JOB_ROW), ("pai_task_table", _TASK_ROW), ("pai_instance_table", _INSTANCE_ROW))
 _MIXED = "table\trow"
 
 
@@ -140,7 +144,7 @@ class _Reader:
         self._queued: Counter[str] = Counter()
 
     def take(self, line: jsonl.Line) -> str:
-        if line.number == 1 and self._layout.header or not line.text.strip():
+        if (line.number == 1 and self._layout.header) or not line.text.strip():
             return IGNORED
         text = line.text.decode("utf-8", "replace")
         dialect, columns = self._layout.dialect, self._layout.columns
@@ -183,9 +187,8 @@ class _Reader:
     def finish(self) -> None:
         if self._queued:
             run, gpu = (self._queued[name] // 1_000_000 for name in ("run", "gpu"))
-            self._facts.note(
-                f"the printed durations of {self._queued['rows']} rows count the queue and are not used: {run} s, {gpu} GPU-seconds"
-            )
+            told = f"the printed durations of {self._queued['rows']} rows count the queue and are not used"
+            self._facts.note(f"{told}: {run} s, {gpu} GPU-seconds")
         if self._layout.dialect is BY_NAME["summary"]:
             self._facts.note("numbers of jobs by end are printed rates times jobs")
 
