@@ -176,15 +176,14 @@ def _components(row: dict[str, Any]) -> list[tuple[object, ...]]:
 def _terms(row: dict[str, Any]) -> list[tuple[object, ...]]:
     from ettlog.tables import count
 
-    wall = row["wall_gpu_hours"]
     nof = row["failures"] + row["preemptions"]
     cold = row["starts"] - nof
     each = [_each(row["tts_hours"], cold, "cold start"), _each(row["ttr_hours"], nof, "recovery")]
     causes = f"{count(row['failures'], 'failure')} + {count(row['preemptions'], 'preemption')}"
     return [
         (None, None, None, None),
-        ("TTS", row["tts_gpu_hours"], row["tts_gpu_hours"] / wall, each[0]),
-        ("TTR", row["ttr_gpu_hours"], row["ttr_gpu_hours"] / wall, each[1]),
+        ("TTS", row["tts_gpu_hours"], row["tts_share"], each[0]),
+        ("TTR", row["ttr_gpu_hours"], row["ttr_share"], each[1]),
         ("NoF", None, None, f"{nof:,} = {causes}; {count(row['planned'], 'planned restart')} beside them"),
         (None, None, None, None),
         ("ETT", None, row["ett"], "effective training / wall"),
