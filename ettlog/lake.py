@@ -24,7 +24,7 @@ LOCK_NAME = "lock"
 SUFFIX = ".parquet"
 BIG_ROWS = 4096
 """Tables of at least this many rows are compressed; below it the headers would weigh more than the gain."""
-ROW_GROUP = 1 << 20
+ROW_GROUP = 1 << 17
 
 _OWN = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}\Z|{re.escape(durable.TEMP_MARK)}")
 _TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, *TABLES}
@@ -38,9 +38,12 @@ def parquet(table: str, rows: pa.Table) -> bytes:
     schema = arrow_schema(table).with_metadata(
         {"ettlog.table": table, "ettlog.lake_version": str(LAKE_VERSION), "ettlog.parser_version": str(PARSER_VERSION)}
     )
-    rows = rows.select(schema.names).cast(schema).combine_chunks().unify_dictionaries()
+    rows = rows.select(schema.names).cast(schema).unify_dictionaries()
     sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink, row_group_size=ROW_GROUP, write_page_checksum=True, **_layout(schema, rows.num_rows))
+    with pq.ParquetWriter(sink, schema, write_page_checksum=True, **_layout(schema, rows.num_rows)) as file:
+        # One row group in memory at a time, and in one piece: how the rows came in chunks must not show in the bytes.
+        for start in range(0, max(rows.num_rows, 1), ROW_GROUP):
+            file.write_table(rows.slice(start, ROW_GROUP).combine_chunks(), ROW_GROUP)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
@@ -262,8 +265,7 @@ def writer(path: Path, patience_s: float = 60.0) -> Iterator[Writer]:
     with durable.locked(path / LOCK_NAME, patience_s):
         for table in TABLES:
             durable.make_folder(path / table)
-        state = _heal(path / manifest.NAME)
-        found = Writer(path, state)
+        found = Writer(path, _heal(path / manifest.NAME))
         found.sweep()
         yield found
         found.sweep()

@@ -110,9 +110,11 @@ def read(task: Task, formats: FormatSet) -> Answer:
 
 
 def _parse(task: Task, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
-    from ettlog.parse import scan
+    from ettlog.parse import records, scan
 
     parsed = reader.read(task.path, task.options) if reader else scan.scan(task.path, formats, task.options)
+    if not parsed.formats and (hint := records.advice(task.path)):
+        parsed.inferences.append(hint)
     relation = None
     if old:
         relation = REPARSED if parsed.digest == old else GROWN if begins else REPLACED

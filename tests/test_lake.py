@@ -84,6 +84,16 @@ def test_bytes_depend_on_the_rows_alone() -> None:
     assert lake.parquet("event", whole) == lake.parquet("event", other)
 
 
+def test_chunks_do_not_show_in_files_of_several_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the rows came, a long table is written in row groups of the same bytes."""
+    monkeypatch.setattr(lake, "ROW_GROUP", 1000)
+    whole = events(lake.BIG_ROWS)
+    pieces = pa.concat_tables([whole.slice(start, 700) for start in range(0, lake.BIG_ROWS, 700)])
+    data = lake.parquet("event", whole)
+    assert lake.parquet("event", pieces) == data
+    assert pq.ParquetFile(pa.BufferReader(data)).metadata.num_row_groups == 5
+
+
 @pytest.mark.parametrize("rows", [1, lake.BIG_ROWS - 1, lake.BIG_ROWS, lake.BIG_ROWS + 1])
 def test_big_tables_are_compressed_and_all_have_page_checksums(tmp_path: Path, rows: int) -> None:
     """The number of rows decides on compression; a flipped byte is an error for a reader that verifies pages."""

@@ -73,6 +73,7 @@ def test_one_record_gives_all_its_columns(tmp_path: Path) -> None:
             "exit_code": 0,
             "exit_signal": 0,
             "restarts": 3,
+            **dict.fromkeys(("ready_us", "task", "node", "cpus", "gpu_milli", "gpu_us", "count")),
         }
     ]
     assert parsed.lines == {"ignored": 1, "matched": 1}
@@ -113,6 +114,28 @@ def test_without_header_the_fields_must_be_told(tmp_path: Path) -> None:
     assert [one["id"] for one in rows(read(tmp_path, text, sacct_fields=fields))] == ["4001", "4002"]
     headed = read(tmp_path, "JobID|State\n5|FAILED\n", sacct_fields=("State", "JobID"))
     assert rows(headed)[0]["state"] == "FAILED"
+
+
+def test_accounting_without_a_header_is_advised_on(tmp_path: Path) -> None:
+    """A user who forgot the header learns what to do; other tables with bars do not get the advice."""
+    path = tmp_path / "x"
+    for text, advised in (
+        (f"{row()}\n{row('4002')}\n", True),
+        (row(), True),
+        (f"{row()}\n{row('4002')}|x\n{row('4003')}\n", False),
+        ("1|a|b|c|d\n2|a|b|c|d\n", False),
+        ("hello\n", False),
+        ("", False),
+    ):
+        path.write_text(text)
+        assert bool(records.advice(path)) == advised, text
+
+
+def test_fields_may_be_told_with_their_widths() -> None:
+    """`--format=JobID%30,State` names the same columns."""
+    layout = sacct_lines.find_layout(b"7|FAILED\n", ("JobID%30", "State%-20"))
+    assert layout is not None
+    assert layout.fields == ("jobid", "state")
 
 
 def test_told_fields_may_have_their_own_delimiter(tmp_path: Path) -> None:

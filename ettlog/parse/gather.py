@@ -125,7 +125,7 @@ class Facts:
             self.steps.add({"line": line, "step": step, **self._common(pattern, at), **fields})
 
     def alloc(self, line: int, record: str, clock: str = EXACT, **fields: Any) -> None:
-        """Add a row of a scheduler; `fields` are columns of the alloc table, texts are cut to one line of 256 characters.
+        """Add a row of a scheduler; `fields` are columns of the alloc table, texts cut to one line of 256 characters.
 
         A row without any instant has no clock.
         """

@@ -15,6 +15,7 @@ from ettlog.parse import (
     one_logger,
     resiliency_log,
     sacct,
+    sacct_lines,
     titan_jsonl,
     torch_trace,
 )
@@ -48,6 +49,17 @@ READERS: tuple[Reader, ...] = (
 
 def reader_for(path: Path, options: ScanOptions) -> Reader | None:
     """Return the first reader that knows a source by its head, or None; raise SourceRefusedError like the scanner."""
-    with blocks.open_source(path) as source:
-        head = source.read_all(HEAD)
+    head = _head(path)
     return next((reader for reader in READERS if reader.sniff(head, options)), None)
+
+
+def advice(path: Path) -> str:
+    """Return what a user could do about a source that no format and no reader knows, as a sentence, or nothing."""
+    if sacct_lines.lacks_header(_head(path)):
+        return "looks like sacct output without a header: name its fields with --sacct-fields"
+    return ""
+
+
+def _head(path: Path) -> bytes:
+    with blocks.open_source(path) as source:
+        return source.read_all(HEAD)

@@ -16,7 +16,7 @@ MAX_RECORD = 1 << 20
 """Bytes of one record; what is longer is counted and not read."""
 MAX_LINES = 64
 """Lines one record may be broken over."""
-SEEN = 1 << 19
+SEEN = 1 << 18
 """Records remembered to know repeats by; the memory holds between one and two times as many."""
 
 _NAMES = """
@@ -76,7 +76,7 @@ def find_layout(head: bytes, fields: tuple[str, ...] | None = None, delimiter: s
     found = next((layout for line in lines[:10] if (layout := _by_header(line, delimiter)) is not None), None)
     if found is not None or not fields:
         return found
-    names = tuple(name.strip().lower() for name in fields)
+    names = tuple(name.partition("%")[0].strip().lower() for name in fields)
     for trailing in (False, True):
         layout = Layout(names, (delimiter or "|").encode(), trailing, b"")
         if any(line.count(layout.delimiter) == layout.delimiters and plausible(line, layout) for line in lines):
@@ -117,6 +117,27 @@ def plausible(record: bytes, layout: Layout) -> bool:
 
 TIMES = ("submit", "eligible", "start", "end")
 STAMP = re.compile(rb"(?:|None|Unknown|N/A|\d{9,11}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,8})\Z")
+
+
+def lacks_header(head: bytes) -> bool:
+    """Tell whether a text looks like `sacct -n -P`: lines of equal width that begin with a job id and hold a state."""
+    lines = [line.rstrip(b"\r") for line in head.split(b"\n")[:20] if line][:-1] or [head.strip()]
+    for delimiter in (b"|#", b"|"):
+        cells = [line.split(delimiter) for line in lines]
+        width = len(cells[0])
+        if width >= 5 and all(len(row) == width and JOB_ID.match(row[0]) and _has_state(row) for row in cells):
+            return True
+    return False
+
+
+def _has_state(cells: list[bytes]) -> bool:
+    return any(cell.partition(b" ")[0] in STATES for cell in cells)
+
+
+STATES = frozenset(
+    b"BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PENDING PREEMPTED REQUEUED RESIZING "
+    b"RUNNING SUSPENDED TIMEOUT".split()
+)
 
 
 class Record(NamedTuple):
