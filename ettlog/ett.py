@@ -90,8 +90,7 @@ def load(fleet: Fleet) -> Timeline:
     Raises:
         NoDataError: the lake has no job with a dated event.
     """
-    owners = {part: fleet.config.owner_of(part) for part in OWNERS} if fleet.config else OWNERS
-    timeline = Timeline(fleet.table("segment"), fleet.table("start"), fleet.table("job"), owners)
+    timeline = Timeline(fleet.table("segment"), fleet.table("start"), fleet.table("job"), owners(fleet))
     if timeline.segment.is_empty():
         raise NoDataError(
             "no job of this lake has a timeline",
@@ -100,6 +99,11 @@ def load(fleet: Fleet) -> Timeline:
             todo="see `ettlog status` for what each file gave",
         )
     return timeline
+
+
+def owners(fleet: Fleet) -> Mapping[str, str]:
+    """Return part -> who owns it, by the configuration; an empty name where nobody does."""
+    return {part: fleet.config.owner_of(part) for part in OWNERS} if fleet.config else OWNERS
 
 
 def period(timeline: Timeline, selection: Selection) -> Window:
