@@ -21,7 +21,7 @@ LAYERS = (
     {"lake", "ingest", "manifest", "durable", "discover", "workers", "identity"},
     {"fleet", "relations", "facts"},
     {"cascade", "registry"},
-    {"ett", "ett_sums", "ett_lost", "attribute", "jobs", "timeline", "status", "explain", "tables"},
+    {"ett", "ett_sums", "ett_lost", "attribute", "jobs", "timeline", "status", "explain", "tables", "views_terms"},
     {"cli"},
     {"__main__"},
 )

@@ -173,5 +173,7 @@ def test_the_logs_give_the_published_figures(fleet: Fleet) -> None:
     assert made.header["basis"] == "wall"
     test_attribution_gives_the_published_shares(made)
     test_attribution_gives_the_mean_gain(made)
+    # gains 21, 19, 17.5, 14.5, 13, 8: 15.5 +- 2.5706 x sqrt(22 / 6); two of 64 sign assignments are as extreme
+    assert any("+15.5 points, 10.6 to 20.4" in note and "p 0.031" in note for note in made.notes)
     assert made.models["ett_before"].sort().to_list() == pytest.approx([0.59, 0.62, 0.66, 0.72, 0.76, 0.85])
     assert made.models["ett_after"].sort().to_list() == pytest.approx([0.80, 0.81, 0.835, 0.865, 0.89, 0.93])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 
 from ettlog import cascade, windows
-from ettlog.attribute import frames
+from ettlog.attribute import frames, uncertainty
 from ettlog.lifecycle import RECOVERY_KINDS
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ettlog.attribute.panel import Left
     from ettlog.windows import Window
 
+FEWEST_PAIRS = 3
+"""Models from which on the gains of models are summed up as pairs."""
 EXPOSURES = {"work": "per effective GPU-hour", "wall": "per GPU-hour held (time-boxed)"}
 
 
@@ -95,6 +97,7 @@ def _recoveries(work: Work) -> tuple[int, int]:
 def sentences(work: Work, credit: pl.DataFrame, models: pl.DataFrame) -> Iterator[str]:
     """Yield the notes of the whole, most telling first."""
     yield from _transfers(credit)
+    yield from _pairs(models)
     yield from _grounds(models)
     straddling = work.panel.starts.group_by("job").agg(pl.col("slot").n_unique() > 1)["slot"].sum()
     if straddling:
@@ -125,6 +128,18 @@ def _transfers(credit: pl.DataFrame) -> Iterator[str]:
                 f"{share * 100:.1f} % of the saving ({points:.2f} points of ETT) moved from recovery to {name}: "
                 "the cascade of its start-path saving, measured"
             )
+
+
+def _pairs(models: pl.DataFrame) -> Iterator[str]:
+    """Say what the models' own gains show together, where there are enough of them to say anything."""
+    gains = models.drop_nulls("points")["points"].to_list()
+    if len(gains) < FEWEST_PAIRS:
+        return
+    found = uncertainty.t_interval(gains)
+    yield (
+        f"mean gain over {len(gains)} models, unweighted: {found.estimate:+.1f} points, "
+        f"{found.low:.1f} to {found.high:.1f} (95 %, t over models); sign-flip p {uncertainty.sign_flip(gains):.3f}"
+    )
 
 
 def _grounds(models: pl.DataFrame) -> Iterator[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ettlog.lifecycle import OUTCOMES
+from ettlog.parse import zones
 from ettlog.parse.blocks import Reader, SourceRefusedError, open_source
 from ettlog.parse.carry import DatedLines
 from ettlog.parse.clockwork import Clock
@@ -73,7 +74,16 @@ def scan(path: Path, formats: FormatSet, options: ScanOptions) -> Parsed:
     except SourceRefusedError as error:
         return _nothing("refused", [f"{error.what}: {error.why}"])
     with reader:
-        return _Scan(_engine(formats, options.steps), options).run(reader)
+        one = _Scan(_engine(formats, options.steps), options)
+        if options.zone is None:
+            zones.learn(_head(path), one.clock.source)
+        return one.run(reader)
+
+
+def _head(path: Path) -> bytes:
+    """Return the first text of a source; it is opened once more, so that what is learnt does not hang on the size of blocks."""
+    with open_source(path) as reader:
+        return reader.read_all(zones.HEAD)
 
 
 def _nothing(state: str, inferences: list[str]) -> Parsed:
@@ -106,7 +116,7 @@ class _Scan:
                 self.binary = b"\0" in block.data[: min(block.end, 1 << 16)]
             _BlockScan(self, block).run()
         digest = reader.digest()
-        events, steps = self.facts.tables()
+        events, steps = self.facts.tables(*self.clock.settle())
         state = "torn" if reader.torn else "empty" if not self.n_lines else "whole"
         if self.binary and not self.hits and state == "whole":
             state = "binary"

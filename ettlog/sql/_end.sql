@@ -28,6 +28,12 @@ told AS (
   WHERE e.kind IN ('train_end', 'exit_ok', 'exit_planned', 'exit_code', 'failure', 'interrupt', 'signal', 'kill', 'cancelled',
     'time_limit', 'preempted', 'node_failure')
 ),
+-- what fails behind a signal without a cause of its own fails because of it
+ordered AS (
+  SELECT *, says = 'failure' AND NOT coalesce(coalesce(cause, 'other') = 'other'
+    AND pos > min(CASE WHEN says = 'signal' THEN pos END) OVER (PARTITION BY gid), FALSE) AS own
+  FROM told
+),
 summed AS (
   SELECT gid,
     bool_or(says = 'time_limit') AS limited, bool_or(says = 'preempted') AS preempted, bool_or(says = 'node_failure') AS node,
@@ -37,13 +43,13 @@ summed AS (
     coalesce(max(CASE WHEN says = 'exit_ok' THEN pos END), 0) AS left_well,
     coalesce(max(CASE WHEN says = 'failure' THEN pos END), 0) AS failed,
     coalesce(max(CASE WHEN kind = 'exit_code' AND says <> 'exit_ok' OR says IN ('kill', 'victim') THEN pos END), 0) AS struck,
-    bool_or(says = 'failure') OR (bool_or(says = 'kill') AND NOT bool_or(says = 'signal')) AS failing,
+    bool_or(own) OR (bool_or(says = 'kill') AND NOT bool_or(says = 'signal')) AS failing,
     min_by(cause, pos) FILTER (WHERE says = 'failure' AND cause IS NOT NULL AND cause <> 'other') AS named,
     min_by(cause, pos) FILTER (WHERE says = 'failure' AND cause IS NOT NULL) AS unnamed,
     min(at_us) FILTER (WHERE dated AND says IN ('failure', 'victim', 'kill', 'interrupt', 'signal', 'preempted', 'node_failure')) AS sign_us,
     min(at_us) FILTER (WHERE says IN ('failure', 'victim', 'kill', 'interrupt', 'signal', 'preempted', 'node_failure')) AS near_us,
     max(at_us) FILTER (WHERE dated AND says <> 'survived') AS ended_us
-  FROM told GROUP BY gid
+  FROM ordered GROUP BY gid
 ),
 judged AS (
   SELECT *, CASE

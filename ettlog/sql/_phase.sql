@@ -10,10 +10,10 @@
 -- stop_us: the failure, or the end of the loop
 -- done_us: the start is over: hardware given back, or last line
 WITH stepped AS (
-  SELECT job, k, min(begin_us) AS begin_us, max(end_us) AS end_us FROM _work GROUP BY job, k
+  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us FROM _work GROUP BY gid
 ),
 fresh AS (
-  SELECT job, k, min(begin_us) AS begin_us FROM _piece WHERE nature <> 'replay' GROUP BY job, k
+  SELECT gid, min(begin_us) AS begin_us FROM _piece WHERE nature <> 'replay' GROUP BY gid
 ),
 waited AS (
   SELECT job, k, max(end_us) AS end_us
@@ -35,8 +35,8 @@ stopped AS (
       ELSE coalesce(s.failed_us, s.ended_us, p.last_us) END) AS stop_us
   FROM _placed AS p
   JOIN _start AS s ON s.job = p.job AND s.k = p.k
-  LEFT JOIN stepped AS w ON w.job = p.job AND w.k = p.k
-  LEFT JOIN fresh AS f ON f.job = p.job AND f.k = p.k
+  LEFT JOIN stepped AS w ON w.gid = p.gid
+  LEFT JOIN fresh AS f ON f.gid = p.gid
   LEFT JOIN told AS t ON t.job = p.job AND t.k = p.k
   LEFT JOIN waited AS h ON h.job = p.job AND h.k = p.k
   WHERE p.first_us IS NOT NULL

@@ -2,6 +2,7 @@
 -- needs: launch, mark, _launch, _end, _held, _stream, source, lifecycle_kind
 -- job: job
 -- k: number of the start in its job
+-- gid: number of the start over all jobs
 -- stream: one of its logs
 -- first_us: first instant of the start
 -- last_us: last instant of the start
@@ -33,7 +34,7 @@ WITH each AS (
   GROUP BY l.job, l.k, l.gid
 ),
 told AS (
-  SELECT m.job, m.k, min(CASE WHEN k.opens = 1 AND m.dated THEN m.at_us END) AS launched_us, max(m.world) AS world_size,
+  SELECT m.job, m.k, coalesce(min(CASE WHEN k.opens = 1 AND m.dated THEN m.at_us END), min(CASE WHEN m.kind = 'agent_start' AND m.dated THEN m.at_us END)) AS launched_us, max(m.world) AS world_size,
     max(CASE WHEN m.kind = 'train_start' THEN m.at_us END) AS train_us
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind GROUP BY m.job, m.k
 ),
@@ -56,7 +57,7 @@ placed AS (
   -- a record of another allocation than the one the log names says nothing about this start
   WHERE w.allocation IS NULL OR h.raw = w.allocation OR h.id = w.allocation
 )
-SELECT e.job, e.k, e.stream, e.first_us, e.last_us, e.before_us, e.resumed_from, t.launched_us, t.world_size, t.train_us, w.model,
+SELECT e.job, e.k, e.gid, e.stream, e.first_us, e.last_us, e.before_us, e.resumed_from, t.launched_us, t.world_size, t.train_us, w.model,
   coalesce(w.cluster, p.cluster) AS cluster, w.platform, p.raw, coalesce(w.allocation, p.raw) AS allocation, p.from_us AS held_from_us, p.to_us AS held_to_us,
   coalesce(p.gpus, t.world_size) AS gpus, coalesce(d.end_state, CASE WHEN e.followed THEN 'unknown' ELSE 'truncated' END) AS told_state,
   d.cause, d.failed_us, d.ended_us, f.evidence,

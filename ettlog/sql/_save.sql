@@ -18,7 +18,8 @@ WITH told AS (
   WHERE m.kind IN ('save_request', 'save_staged', 'save_written', 'save_commit', 'restore_end')
 ),
 ranked AS (
-  SELECT *, row_number() OVER (PARTITION BY job, k, of_step, state
+  SELECT *, row_number() OVER (PARTITION BY job, k, of_step, state,
+      CASE WHEN of_step IS NULL THEN path || CAST(line AS VARCHAR) END
     -- lines that name the step and hold a stamp before others
     ORDER BY CASE WHEN state = 'loaded' AND step IS NULL THEN 1 ELSE 0 END, CASE WHEN dated THEN 0 ELSE 1 END,
       CASE WHEN state = 'requested' THEN at_us ELSE -at_us END NULLS LAST, path, line) AS nth
