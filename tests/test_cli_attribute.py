@@ -64,9 +64,9 @@ def test_finding_begins_with_its_headline() -> None:
     """The first sentence says how far ETT moved and what that is worth; the second who won it, and where."""
     first, second, third, *_ = run("attribute").stdout.splitlines()
     assert first == (
-        "ETT rose by 5.0 points, 70.0 % to 75.0 %: 500 GPU-hours of overhead saved, over 1 model, 7 jobs, 30 starts."
+        "ETT rose by 5.0 points, 70.0 % to 75.0 %: 500.0 GPU-hours of overhead saved, over 1 model, 7 jobs, 30 starts."
     )
-    assert second == ("Optimizations saved 450 GPU-hours, 350 of them in recoveries; what nobody may claim added 50.")
+    assert second == ("Optimizations saved 450.0 GPU-hours, 350.0 of them in recoveries; what nobody may claim added 50.0.")
     assert third == "window: [2026-01-01 00:00:00, 2026-07-01 00:00:00) UTC, 6mo back from the newest event"
 
 
