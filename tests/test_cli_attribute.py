@@ -66,7 +66,8 @@ def test_finding_begins_with_its_headline() -> None:
     assert first == (
         "ETT rose by 5.0 points, 70.0 % to 75.0 %: 500.0 GPU-hours of overhead saved, over 1 model, 7 jobs, 30 starts."
     )
-    assert second == ("Optimizations saved 450.0 GPU-hours, 350.0 of them in recoveries; what nobody may claim added 50.0.")
+    sums = "450.0 GPU-hours, 350.0 of them in recoveries"
+    assert second == f"Optimizations saved {sums}; what nobody may claim added 50.0."
     assert third == "window: [2026-01-01 00:00:00, 2026-07-01 00:00:00) UTC, 6mo back from the newest event"
 
 
