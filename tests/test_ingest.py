@@ -13,6 +13,7 @@ from ettlog import workers
 from ettlog.errors import UsageError
 from ettlog.ingest import IngestOptions, Progress, ingest
 from ettlog.lake import Lake
+from ettlog.parse import scan
 from tests.ingesting import ALONE, accounting, make_logs, opened, run, tree
 
 
@@ -126,6 +127,21 @@ def test_a_file_that_becomes_something_else_is_rejected(logs: Path, monkeypatch:
         assert [file.name for file in run(logs).rejected] == [f"logs/{path.name}"]
         monkeypatch.setattr(workers, "run", real)
         path.unlink(missing_ok=True)
+
+
+def test_a_reader_that_raises_costs_its_own_file(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect in a reader sets one file aside, and the reason says where it happened."""
+
+    def broken(path: Path, *_args: object) -> None:
+        raise KeyError(path.name)
+
+    monkeypatch.setattr(scan, "scan", broken)
+    report = run(logs)
+    assert report.states == {"new": 2, "rejected": 1}
+    assert report.rejected[0].name == "logs/notes.md"
+    assert "a defect of ettlog (KeyError at test_ingest.py:" in report.rejected[0].why
+    monkeypatch.undo()
+    assert run(logs).states == {"new": 1, "skipped": 2}
 
 
 def test_a_worker_that_dies_costs_its_own_file(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
