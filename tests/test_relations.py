@@ -66,7 +66,7 @@ def plain(column: str, value: Any) -> Any:
     return value
 
 
-DURATIONS = {"us", "wall_us", "allocated_us", "effective_us", "gpu_us", "allocated_gpu_us", "duration_us"}
+DURATIONS = {"us", "wall_us", "allocated_us", "effective_us", "gpu_us", "allocated_gpu_us", "duration_us", "compile_us"}
 
 
 @pytest.mark.parametrize(("name", "case"), load_cases())

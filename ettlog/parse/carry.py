@@ -146,6 +146,24 @@ def advance(place: Ints, before: Ints, behind: Ints, durations: Ints) -> Ints:
     return np.where((behind != NULL) & (found > behind), behind, found)
 
 
+def per_step(steps: Ints, launches: Ints, durations: Ints, total: NDArray[np.bool_]) -> Ints:
+    """Return printed durations of one step in microseconds, in line order: where `total`, the text gives the time since the loop began.
+
+    The difference to the line before is shared by the steps between; a first line shares its own by its number. A line that
+    goes back, or repeats a number, has none.
+    """
+    which = np.flatnonzero(total & (durations != NULL))
+    if not len(which):
+        return durations
+    step, since, launch = steps[which], durations[which], launches[which]
+    first = np.r_[True, launch[1:] != launch[:-1]]
+    gap = np.where(first, np.maximum(step, 1), np.diff(step, prepend=0))
+    passed = np.where(first, since, np.diff(since, prepend=0))
+    found = durations.copy()
+    found[which] = np.where((gap > 0) & (passed >= 0), passed // np.maximum(gap, 1), NULL)
+    return found
+
+
 def spans(steps: Ints, launches: Ints, durations: Ints) -> Ints:
     """Return the time each step line stands for: its printed duration of one step times the steps since the line before.
 

@@ -30,7 +30,7 @@ def choose(
     them, and `avoid` is such lines.
     """
     fixed = _minimal(kept, b" ")
-    loose = [one for one in _minimal(anchors, b" :|=,.()[]/") if not any(_overlaps(one, keep) for keep in fixed)]
+    loose = [one for one in _minimal(anchors, b" :|=,.()[]/") if not any(keep in one for keep in fixed)]
     while len(fixed) + len(loose) > most:
         best = _best(loose, fixed, avoid)
         if best is None:

@@ -116,7 +116,7 @@ class _Scan:
                 self.binary = b"\0" in block.data[: min(block.end, 1 << 16)]
             _BlockScan(self, block).run()
         digest = reader.digest()
-        events, steps = self.facts.tables()
+        events, steps = self.facts.tables(*self.clock.settle())
         state = "torn" if reader.torn else "empty" if not self.n_lines else "whole"
         if self.binary and not self.hits and state == "whole":
             state = "binary"

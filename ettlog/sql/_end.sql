@@ -30,8 +30,12 @@ told AS (
   WHERE e.kind IN ('train_end', 'exit_ok', 'exit_planned', 'exit_code', 'failure', 'interrupt', 'signal', 'kill', 'cancelled',
     'time_limit', 'preempted', 'node_failure')
 ),
-signed AS (
-  SELECT *, says IN ('failure', 'victim', 'kill', 'interrupt', 'signal', 'preempted', 'node_failure') AS signs FROM told
+-- what fails behind a signal without a cause of its own fails because of it
+ordered AS (
+  SELECT *, says IN ('failure', 'victim', 'kill', 'interrupt', 'signal', 'preempted', 'node_failure') AS signs,
+    says = 'failure' AND NOT coalesce(coalesce(cause, 'other') = 'other'
+    AND pos > min(CASE WHEN says = 'signal' THEN pos END) OVER (PARTITION BY gid), FALSE) AS own
+  FROM told
 ),
 summed AS (
   SELECT gid,
@@ -42,7 +46,7 @@ summed AS (
     coalesce(max(CASE WHEN says = 'exit_ok' THEN pos END), 0) AS left_well,
     coalesce(max(CASE WHEN says = 'failure' THEN pos END), 0) AS failed,
     coalesce(max(CASE WHEN kind = 'exit_code' AND says <> 'exit_ok' OR says IN ('kill', 'victim') THEN pos END), 0) AS struck,
-    bool_or(says = 'failure') OR (bool_or(says = 'kill') AND NOT bool_or(says = 'signal')) AS failing,
+    bool_or(own) OR (bool_or(says = 'kill') AND NOT bool_or(says = 'signal')) AS failing,
     min_by(cause, pos) FILTER (WHERE says = 'failure' AND cause IS NOT NULL AND cause <> 'other') AS named,
     min_by(cause, pos) FILTER (WHERE says = 'failure' AND cause IS NOT NULL) AS unnamed,
     min(at_us) FILTER (WHERE dated AND signs) AS sign_us,
@@ -50,7 +54,7 @@ summed AS (
     max(at_us) FILTER (WHERE dated AND says <> 'survived') AS ended_us,
     min_by(evidence, pos) FILTER (WHERE signs) AS sign,
     max_by(evidence, pos) FILTER (WHERE says <> 'survived') AS proof
-  FROM signed GROUP BY gid
+  FROM ordered GROUP BY gid
 ),
 judged AS (
   SELECT *, CASE

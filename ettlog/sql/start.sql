@@ -24,7 +24,8 @@
 -- evidence: path and line of the first line
 WITH edge AS (
   SELECT gid, min(step) AS first_step, max(step) AS last_step,
-    min_by(CASE WHEN dated THEN at_us END, step) AS first_us, max_by(CASE WHEN dated THEN at_us END, step) AS last_us,
+    CASE WHEN min_by(dated, step) THEN min_by(at_us, step) END AS first_us,
+    CASE WHEN max_by(dated, step) THEN max_by(at_us, step) END AS last_us,
     CAST(sum(covered) AS BIGINT) AS steps
   FROM _line GROUP BY gid
 ),
