@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ RECORDS: dict[str, str] = {
 TABLES: dict[str, tuple[Column, ...]] = {"event": EVENT, "step": STEP, "alloc": ALLOC}
 
 
+@lru_cache
 def arrow_schema(table: str) -> pa.Schema:
     """Return the Parquet schema of a fact table; field metadata holds each column's sentence."""
     import pyarrow as pa

@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,7 +39,7 @@ def facts() -> list[Fact]:
     return [fact for fact in told if fact["set"].startswith(SETS)]
 
 
-FACTS = facts() or [pytest.param({"set": "absent", "files": []}, marks=pytest.mark.skip(reason="no shared folder"))]
+ABSENT = pytest.param({"set": "absent", "files": []}, marks=pytest.mark.skip(reason="no shared folder"))
 
 
 @functools.cache
@@ -80,7 +79,7 @@ def offset(fact: Fact) -> timedelta:
 
 def each(prefix: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for every set whose name begins so."""
-    wanted = [fact for fact in facts() if fact["set"].startswith(prefix)] or FACTS[-1:]
+    wanted: list[Any] = [fact for fact in facts() if fact["set"].startswith(prefix)] or [ABSENT]
     return pytest.mark.parametrize("fact", wanted, ids=lambda fact: fact["set"] if isinstance(fact, dict) else "absent")
 
 
@@ -117,7 +116,9 @@ def test_compile_seconds(fact: Fact) -> None:
 
 @each("trace_")
 def test_recompiles(fact: Fact) -> None:
-    """Recompiles are counted, save where the set's copies of one compile make the count debatable: there its real ones count."""
+    """Recompiles are counted, save where the set's copies of one compile make the count debatable: there its real
+    ones count.
+    """
     copies = fact["set"] == "trace_mrank_recompile_r0"
     assert len(rows(fact, "recompile")) == (1 if copies else fact["compile"]["recompiles"])
     if copies:
@@ -150,17 +151,17 @@ def test_payloads(fact: Fact) -> None:
 
 @each("trace_")
 def test_trace_clock(fact: Fact) -> None:
-    """First and last stamp become UTC with the offset and the year that the file proves; without an epoch value they have none."""
+    """First and last stamp become UTC with the offset and the year that the file proves; without an epoch value they
+    have none.
+    """
     found = of(fact)
     if "year" not in fact:
         assert found.first_us is None
         return
-    assert abs(found.first_us - instant(fact["first_stamp"]["at"], fact)) < 1_000  # an epoch value beside a stamp of milliseconds
-    assert abs(found.last_us - instant(fact["last_stamp"]["at"], fact)) < 1_000
+    ends = [(found.first_us, "first_stamp"), (found.last_us, "last_stamp")]
+    # an epoch value stands beside a stamp of milliseconds
+    assert all(us is not None and abs(us - instant(fact[key]["at"], fact)) < 1_000 for us, key in ends)
     assert f"zone UTC{fact['utc_offset']} inferred from an epoch value beside a local stamp" in found.inferences
-
-
-MLLOG_FIRST = {"cache_clear": "cache_clear", "init_start": "init_start", "init_stop": "init_stop"}
 
 
 @each("mlperf_")
@@ -170,7 +171,13 @@ def test_mllog_instants(fact: Fact) -> None:
     for row in of(fact).events.to_pylist():
         if row["format"] == "mllog":
             first.setdefault(row["name"] if row["kind"] in ("init_mark", "heartbeat") else row["kind"], row["ts"])
-    names = {"cache_clear": "cache_clear", "init_start": "init_start", "init_stop": "init_stop", "run_start": "train_start", "run_stop": "train_end"}
+    names = {
+        "cache_clear": "cache_clear",
+        "init_start": "init_start",
+        "init_stop": "init_stop",
+        "run_start": "train_start",
+        "run_stop": "train_end",
+    }
     for key, name in names.items():
         assert (key in told) == (name in first), key
         if key in told:
@@ -187,14 +194,20 @@ def test_mllog_counts(fact: Fact) -> None:
     starts = [row["ts"] for row in rows(fact, "init_mark") if row["name"] == "init_start"]
     assert len(starts) == told["init_start_copies"]
     assert (max(starts) - min(starts)) / SECOND == pytest.approx(told["init_start_spread_s"])
-    assert len([row for row in rows(fact, "heartbeat") if row["name"] == "eval_accuracy"]) == told["eval_accuracy_records"]
-    assert len([row for row in rows(fact, "evaluation_begin") if row["format"] == "mllog"]) == told["eval_start_records"]
+    assert (
+        len([row for row in rows(fact, "heartbeat") if row["name"] == "eval_accuracy"]) == told["eval_accuracy_records"]
+    )
+    assert (
+        len([row for row in rows(fact, "evaluation_begin") if row["format"] == "mllog"]) == told["eval_start_records"]
+    )
     assert not [row for row in rows(fact, "failure") if row["format"] == "mllog"]
 
 
 @each("")
 def test_step_lines(fact: Fact) -> None:
-    """Step lines, the first and the last one with their instants are those of the facts, where these are not debatable."""
+    """Step lines, the first and the last one with their instants are those of the facts, where these are not
+    debatable.
+    """
     debatable = set(fact.get("debatable", ()))
     steps = of(fact).steps.to_pylist()
     if "step_lines" not in debatable:
@@ -266,11 +279,19 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str,
 
 @each("")
 def test_starts_of_the_relations(fact: Fact, starts: dict[str, list[dict[str, Any]]]) -> None:
-    """Each set is one start with the end, the cause and the steps of the facts; the compiler's traces tell of no training."""
+    """Each set is one start with the end, the cause and the steps of the facts; the compiler's traces tell of no
+    training.
+    """
     if not fact["starts"]:
         return
     assert len(starts[fact["set"]]) == len(fact["starts"]) == 1
     found, told, debatable = starts[fact["set"]][0], fact["starts"][0], set(fact.get("debatable", ()))
-    names = {"end": "end_state", "cause": "cause", "resumed_from": "resumed_from", "first_step": "first_step", "last_step": "last_step"}
+    names = {
+        "end": "end_state",
+        "cause": "cause",
+        "resumed_from": "resumed_from",
+        "first_step": "first_step",
+        "last_step": "last_step",
+    }
     wanted = {key: told[key] for key in names if key in told and f"starts.{key}" not in debatable}
     assert {key: found[names[key]] for key in wanted} == wanted
