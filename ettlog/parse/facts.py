@@ -119,9 +119,11 @@ class Facts:
         self._steps.clear()
         steps = _chosen(steps, self._evidence.counted(steps.line, steps.pattern, steps.values[1]))
         _settle(shift, nominal, steps.ts, steps.clock)
-        launches = np.array(number(self._marks, steps.line.tolist()), np.int64)
-        step_launch = np.searchsorted(launches, steps.line, "right")
         tiers = np.array([pattern.tier for pattern in self.patterns] or [1])[steps.pattern]
+        # a bar of something else before the loop begins is no step that could end a launch
+        sure = steps.line[tiers == tiers.min(initial=tiers.max(initial=1))]
+        launches = np.array(number(self._marks, sure.tolist()), np.int64)
+        step_launch = np.searchsorted(launches, steps.line, "right")
         kept = _lowest_tier(step_launch, tiers, len(launches))
         steps, step_launch = _chosen(steps, kept), step_launch[kept]
         totals = np.array([not TOTALS.isdisjoint(pattern.groups) for pattern in self.patterns] or [False])
