@@ -101,6 +101,7 @@ CLOCKS: tuple[str, ...] = (
     "zone_set",  # a local stamp, zone from the configuration
     "zone_inferred",  # a local stamp, zone from an epoch value beside a local stamp
     "zone_assumed",  # a local stamp of an unknown zone, read as UTC
+    "relative",  # counted from the start of a trace without a date: its zero stands at the beginning of 1970
     "date_inferred",  # the stamp lacks the year or the date
     "date_nominal",  # no stamp of the source shows the year or the date: read as of 2000, only differences are true
     "carried",  # no stamp on the line: taken from a neighbour, advanced by printed durations
@@ -140,8 +141,22 @@ KINDS: tuple[Kind, ...] = (
         "",
         "a node's or rank's first own line (world info, world size, arguments)",
     ),
-    Kind("agent_start", 3, "launch", "begin", "", "a node's launcher agent comes up; stands for the launcher where that prints nothing"),
-    Kind("trainer_start", 3, "launch", "begin", "", "the trainer announces itself; several ranks may, not saying which they are"),
+    Kind(
+        "agent_start",
+        3,
+        "launch",
+        "begin",
+        "",
+        "a node's launcher agent comes up; stands for the launcher where that prints nothing",
+    ),
+    Kind(
+        "trainer_start",
+        3,
+        "launch",
+        "begin",
+        "",
+        "the trainer announces itself; several ranks may, not saying which they are",
+    ),
     Kind("world", 0, "", "", "", "the world size is printed"),
     Kind("rendezvous_begin", 0, "rendezvous", "begin", "", "the agents meet"),
     Kind("rendezvous_end", 0, "rendezvous", "end", "", "the agents have met; may carry restart count and world size"),
@@ -173,7 +188,14 @@ KINDS: tuple[Kind, ...] = (
     Kind("heartbeat", 0, "", "", "", "a dated line that proves the trainer was alive"),
     # checkpoints
     Kind("save_request", 0, "save_stall", "begin", "", "a checkpoint save is asked for"),
-    Kind("save_blocking", 0, "save_stall", "begin", "", "a save that holds the loop begins; complete when the loop goes on"),
+    Kind(
+        "save_blocking",
+        0,
+        "save_stall",
+        "begin",
+        "",
+        "a save that holds the loop begins; complete when the loop goes on",
+    ),
     Kind("save_staged", 0, "save_stall", "end", "", "the loop may go on; the write continues behind it"),
     Kind("save_written", 0, "", "", "", "one rank has written its part"),
     Kind(

@@ -77,7 +77,9 @@ ALLOC: tuple[Column, ...] = (
     Column("ready_us", "int64", "the job's own processes ran: containers up, prolog and image done"),
     Column("end_us", "int64", "hardware was given back; null while it is held"),
     Column("clock", "word", "how the instants were had (lifecycle.CLOCKS)"),
-    Column("elapsed_us", "int64", "time held as printed, without suspension: all there is where the record has no instants"),
+    Column(
+        "elapsed_us", "int64", "time held as printed, without suspension: all there is where the record has no instants"
+    ),
     Column("suspended_us", "int64", "time suspended inside the allocation"),
     Column("nodes", "int32", "nodes held"),
     Column("gpus", "int32", "GPUs held, counted once"),
@@ -100,6 +102,7 @@ RECORDS: dict[str, str] = {
     "mark": "a condition or an event of a job or task: `state` at `start_us`, last at `end_us`, `count` times",
     "run": "a run time that names no job",
     "capacity": "hardware that is there, held or not",
+    "use": "hardware held at `start_us` by all jobs together; `count` jobs",
     "summary": "`count` jobs at once, as a publisher added them up",
 }
 """What a row of the `alloc` table can be about: the values of `record`. Only jobs and tasks hold hardware."""

@@ -8,11 +8,11 @@
 -- inferred: whether no line tells the end
 -- evidence: path and line of the request
 WITH told AS (
-  SELECT job, k, kind, coalesce(step, last_value(CASE WHEN kind = 'save_request' THEN step END IGNORE NULLS) OVER (
+  SELECT job, k, CASE WHEN kind = 'save_blocking' THEN 'save_request' ELSE kind END AS kind, coalesce(step, last_value(CASE WHEN kind IN ('save_request', 'save_blocking') THEN step END IGNORE NULLS) OVER (
       PARTITION BY job, k ORDER BY at_us, part_no, path, line ROWS UNBOUNDED PRECEDING)) AS step,
     at_us, part_no, path, line
   FROM mark
-  WHERE kind IN ('save_request', 'save_staged', 'save_written', 'save_commit') AND at_us IS NOT NULL
+  WHERE kind IN ('save_request', 'save_blocking', 'save_staged', 'save_written', 'save_commit') AND at_us IS NOT NULL
 ),
 lined AS (
   SELECT job, k, kind, step, at_us, part_no, path, line FROM told
