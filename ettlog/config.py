@@ -130,7 +130,7 @@ def _single(given: Mapping[str, Any], where: str) -> dict[str, Any]:
                 f"the setting {key} cannot be used",
                 where=where,
                 why=f"{value!r} {wrong[0][1]}",
-                todo="correct it; `ettlog config` shows every setting with its origin",
+                todo="correct it: docs/config.md lists what each setting takes",
             )
     return done
 

@@ -7,8 +7,9 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ettlog.errors import LakeError
 
@@ -49,43 +50,75 @@ def write_all(handle: int, data: bytes | memoryview) -> None:
         view = view[os.write(handle, view) :]
 
 
-def write_temp(folder: Path, name: str, data: bytes) -> Path:
-    """Write a durable temporary file beside its later place and return it; it is removed again on any failure."""
-    temp = folder / f"{TEMP_MARK}{os.getpid()}-{name}"
-    handle = os.open(temp, _NEW, FILE_MODE)
+class NewFile(NamedTuple):
+    """A file that is to appear whole under its name."""
+
+    folder: Path
+    name: str
+    data: bytes
+
+
+class _Temp(NamedTuple):
+    handle: int
+    path: Path
+    target: Path
+
+
+def _begin(new: NewFile) -> _Temp:
+    """Write a temporary file beside its later place and leave it open; it is removed again on any failure."""
+    path = new.folder / f"{TEMP_MARK}{os.getpid()}-{new.name}"
+    handle = os.open(path, _NEW, FILE_MODE)
     try:
-        try:
-            os.fchmod(handle, FILE_MODE)
-            write_all(handle, data)
-            # A failed fsync is never repeated: the pages are marked clean and the data may be gone.
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        os.fchmod(handle, FILE_MODE)
+        write_all(handle, new.data)
     except BaseException:
-        temp.unlink(missing_ok=True)
+        os.close(handle)
+        path.unlink(missing_ok=True)
         raise
-    return temp
+    return _Temp(handle, path, new.folder / new.name)
 
 
-def publish(folder: Path, name: str, data: bytes) -> None:
-    """Put a whole new file in its place; the caller syncs the folder. Raise LakeError when that fails.
+def publish(files: Sequence[NewFile]) -> None:
+    """Put whole new files in their places; the caller syncs the folders. Raise LakeError when that fails.
 
-    `link` refuses an existing name, so a second writer is noticed. An existing file with the same bytes is left alone;
-    one with others is what an interrupted run or a failing disk left, is listed nowhere valid, and is replaced.
+    A file that already holds its bytes is left alone. `link` refuses an existing name, so a second writer is noticed;
+    an existing file with other bytes is what an interrupted run or a failing disk left, is listed nowhere valid, and is
+    replaced.
     """
-    target = folder / name
+    temps: list[_Temp] = []
     try:
-        temp = write_temp(folder, name, data)
         try:
-            try:
-                os.link(temp, target)
-            except FileExistsError:
-                if not _holds(target, data):
-                    temp.replace(target)
+            for new in files:
+                if not _holds(new.folder / new.name, new.data):
+                    temps.append(_begin(new))  # noqa: PERF401  (what was begun must be known when the next one fails)
+            _sync_all([temp.handle for temp in temps])
+            for temp in temps:
+                _put(temp)
         finally:
-            temp.unlink(missing_ok=True)
+            for temp in temps:
+                os.close(temp.handle)
+                temp.path.unlink(missing_ok=True)
     except OSError as error:
-        raise failed("cannot write a file of the lake", target, error) from error
+        raise failed("cannot write files of the lake", files[0].folder, error) from error
+
+
+def _sync_all(handles: list[int]) -> None:
+    """Make files durable, several at a time, which a disk does at once. A failed fsync is never repeated."""
+    if len(handles) < 2:
+        for handle in handles:
+            os.fsync(handle)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(8, len(handles))) as pool:
+        list(pool.map(lambda handle: os.fsync(handle), handles))
+
+
+def _put(temp: _Temp) -> None:
+    try:
+        os.link(temp.path, temp.target)
+    except FileExistsError:
+        temp.path.replace(temp.target)
 
 
 def replace_file(folder: Path, name: str, data: bytes) -> bool:
@@ -94,7 +127,13 @@ def replace_file(folder: Path, name: str, data: bytes) -> bool:
     if _holds(target, data):
         return False
     try:
-        write_temp(folder, name, data).replace(target)
+        temp = _begin(NewFile(folder, name, data))
+        try:
+            os.fsync(temp.handle)
+            temp.path.replace(target)
+        finally:
+            os.close(temp.handle)
+            temp.path.unlink(missing_ok=True)
         sync_folder(folder)
     except OSError as error:
         raise failed("cannot write a file of the lake", target, error) from error

@@ -60,8 +60,9 @@ def ett(
     Columns: the keys of `by`; `jobs`, `starts`, `failures`, `preemptions`, `planned` (counts of what began in the
     window); `gpu_hours` and `share` of the group; `wall_gpu_hours`; `COMPONENT_gpu_hours` and `COMPONENT_share` of the
     wall for each component; `tts_hours` and `ttr_hours` (mean wall hours per cold start and per recovery);
-    `tts_gpu_hours` and `ttr_gpu_hours` (sums); `ett` (effective / wall), `ett_formula` (1 - (TTS + TTR) / wall) and
-    `residual` (`ett_formula` - `ett`). Shares are ratios between 0 and 1.
+    `tts_gpu_hours`, `ttr_gpu_hours`, `tts_share` and `ttr_share` (sums, and their share of the wall); `ett` (effective
+    / wall), `ett_formula` (1 - (TTS + TTR) / wall) and `residual` (`ett_formula` - `ett`). Shares are ratios between 0
+    and 1.
 
     Args:
         fleet: an open lake.
@@ -89,8 +90,7 @@ def load(fleet: Fleet) -> Timeline:
     Raises:
         NoDataError: the lake has no job with a dated event.
     """
-    owners = {part: fleet.config.owner_of(part) for part in OWNERS} if fleet.config else OWNERS
-    timeline = Timeline(fleet.table("segment"), fleet.table("start"), fleet.table("job"), owners)
+    timeline = Timeline(fleet.table("segment"), fleet.table("start"), fleet.table("job"), owners(fleet))
     if timeline.segment.is_empty():
         raise NoDataError(
             "no job of this lake has a timeline",
@@ -99,6 +99,11 @@ def load(fleet: Fleet) -> Timeline:
             todo="see `ettlog status` for what each file gave",
         )
     return timeline
+
+
+def owners(fleet: Fleet) -> Mapping[str, str]:
+    """Return part -> who owns it, by the configuration; an empty name where nobody does."""
+    return {part: fleet.config.owner_of(part) for part in OWNERS} if fleet.config else OWNERS
 
 
 def period(timeline: Timeline, selection: Selection) -> Window:

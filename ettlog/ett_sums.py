@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ettlog.ett import Timeline
     from ettlog.windows import Window
 
+TERMS = ("tts", "ttr")
 EFFECTIVE = next(part.component for part in lifecycle.PARTS if part.role == "effective")
 TTS_STAGES = [stage.stage for stage in lifecycle.STAGES if stage.term == "TTS"]
 TTR_STAGES = [stage.stage for stage in lifecycle.STAGES if stage.term == "TTR"]
@@ -171,8 +172,8 @@ def _shares(sums: pl.DataFrame) -> pl.DataFrame:
         _hours("wall").alias("wall_gpu_hours"),
         *[_hours(name).alias(f"{name}_gpu_hours") for name in components],
         *[_over(name, "wall").alias(f"{name}_share") for name in components],
-        _hours("tts").alias("tts_gpu_hours"),
-        _hours("ttr").alias("ttr_gpu_hours"),
+        *[_hours(term).alias(f"{term}_gpu_hours") for term in TERMS],
+        *[_over(term, "wall").alias(f"{term}_share") for term in TERMS],
         ett=pl.when(seen).then(_over(EFFECTIVE, "wall")),
         ett_formula=formula,
     ).with_columns(residual=pl.col("ett_formula") - pl.col("ett"))
@@ -180,7 +181,7 @@ def _shares(sums: pl.DataFrame) -> pl.DataFrame:
 
 def _means(sums: pl.DataFrame, by_job: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Replace the ratios of `sums` by the mean of the jobs' own ratios; hours stay sums."""
-    ratios = [f"{name}_share" for name in lifecycle.COMPONENTS] + ["ett", "ett_formula", "residual"]
+    ratios = [f"{name}_share" for name in (*lifecycle.COMPONENTS, *TERMS)] + ["ett", "ett_formula", "residual"]
     means = _grouped(by_job, keys, *[pl.col(name).mean() for name in ratios])
     plain = _shares(sums).drop(ratios)
     return plain.join(means, on=list(keys), nulls_equal=True) if keys else plain.hstack(means)
@@ -221,5 +222,5 @@ def columns_of() -> list[str]:
     """Return the fixed columns of an ETT frame, after its keys."""
     parts = [f"{name}_{unit}" for name in lifecycle.COMPONENTS for unit in ("gpu_hours", "share")]
     counts = ["jobs", "starts", *COUNTS]
-    ends = ["tts_hours", "ttr_hours", "tts_gpu_hours", "ttr_gpu_hours", "ett", "ett_formula", "residual"]
-    return [*counts, "gpu_hours", "share", "wall_gpu_hours", *parts, *ends]
+    ends = ["tts_hours", "ttr_hours", "tts_gpu_hours", "ttr_gpu_hours", "tts_share", "ttr_share"]
+    return [*counts, "gpu_hours", "share", "wall_gpu_hours", *parts, *ends, "ett", "ett_formula", "residual"]

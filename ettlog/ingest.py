@@ -255,7 +255,7 @@ class _Committer:
         if old is None or replace(entry, supersedes=old.supersedes, relation=old.relation, of=old.of) != old:
             if old is not None and old.key != entry.key:
                 self._promote(old)
-            self.writer.list(entry)
+            self.writer.add(entry)
         # The same entry again means that only its data files were damaged: they are written anew.
         self.writer.publish(answer.key, answer.tables)
         self.weight += answer.weight
@@ -278,7 +278,7 @@ class _Committer:
             return
         twins = [entry for entry in self.writer.state.duplicates() if entry.key == old.key]
         if twins:
-            self.writer.list(replace(old, path=twins[0].path, supersedes=None, relation=None))
+            self.writer.add(replace(old, path=twins[0].path, supersedes=None, relation=None))
 
     def _count(self, entry: SourceEntry, state: str) -> None:
         report = self.report

@@ -115,12 +115,12 @@ class Lake:
     @property
     def config_path(self) -> Path | None:
         """Return the configuration that was in the ingested folder, or None."""
-        return _present(self.path / CONFIG_NAME)
+        return found if (found := self.path / CONFIG_NAME).is_file() else None
 
     @property
     def registry_path(self) -> Path | None:
         """Return the registry of optimizations that was in the ingested folder, or None."""
-        return _present(self.path / REGISTRY_NAME)
+        return found if (found := self.path / REGISTRY_NAME).is_file() else None
 
     def problems(self) -> list[str]:
         """Return what is wrong with the lake, a sentence each: damage, leftovers of an interrupted ingest."""
@@ -162,10 +162,6 @@ def _damaged(path: Path, damage: list[str]) -> LakeError:
         why="the disk or another program changed them after they were written",
         todo="run `ettlog ingest` on the same logs again: it writes these files anew",
     )
-
-
-def _present(path: Path) -> Path | None:
-    return path if path.is_file() else None
 
 
 def _size(path: Path) -> int:
@@ -213,28 +209,32 @@ class Writer:
     path: Path
     state: State
     _pending: list[SourceEntry] = field(default_factory=list)
+    _files: dict[tuple[str, str], bytes] = field(default_factory=dict)
 
     def broken(self, entry: SourceEntry) -> bool:
         """Tell whether a data file of this entry is missing or has another size than the manifest says."""
         return any(_size(data_path(self.path, t, entry.key)) != file.bytes for t, file in entry.files.items())
 
     def publish(self, key: str, tables: Mapping[str, bytes]) -> None:
-        """Write the data files of a source under their final names; they count once their entry is flushed."""
+        """Take the data files of a source; `flush` writes them before the entries that list them."""
         for table, data in tables.items():
-            durable.publish(self.path / table, f"{key}{SUFFIX}", data)
+            self._files[table, key] = data
 
-    def list(self, entry: SourceEntry) -> None:
-        """Take an entry, whose data files are published, into the state; `flush` makes it durable."""
+    def add(self, entry: SourceEntry) -> None:
+        """Take an entry into the state; `flush` makes it durable."""
         self._pending.append(entry)
         self.state.apply(entry)
 
     def flush(self) -> None:
-        """Write the entries taken since the last flush, in order, after the names of their data files are durable."""
-        if not self._pending:
-            return
-        for table in sorted({table for entry in self._pending for table in entry.files}):
-            durable.sync_folder(self.path / table)
-        durable.append(self.path / manifest.NAME, b"".join(map(manifest.encode, self._pending)))
+        """Write what was taken since the last flush: data files, their names, then the entries, in order."""
+        files = [durable.NewFile(self.path / t, f"{key}{SUFFIX}", data) for (t, key), data in self._files.items()]
+        if files:
+            durable.publish(files)
+        for folder in sorted({file.folder for file in files}):
+            durable.sync_folder(folder)
+        if self._pending:
+            durable.append(self.path / manifest.NAME, b"".join(map(manifest.encode, self._pending)))
+        self._files.clear()
         self._pending.clear()
 
     def keep_copy(self, name: str, data: bytes) -> bool:

@@ -101,7 +101,9 @@ CLOCKS: tuple[str, ...] = (
     "zone_set",  # a local stamp, zone from the configuration
     "zone_inferred",  # a local stamp, zone from an epoch value beside a local stamp
     "zone_assumed",  # a local stamp of an unknown zone, read as UTC
+    "relative",  # counted from the start of a trace without a date: its zero stands at the beginning of 1970
     "date_inferred",  # the stamp lacks the year or the date
+    "date_nominal",  # no stamp of the source shows the year or the date: read as of 2000, only differences are true
     "carried",  # no stamp on the line: taken from a neighbour, advanced by printed durations
     "none",  # no clock at all
 )
@@ -116,7 +118,9 @@ class Kind(NamedTuple):
 
     kind: str
     opens: int
-    """1: a launcher line, opens a start. 2: a worker's first line, opens one where no launcher line did. 0: neither."""
+    """1: a launcher line, opens a start. 2: a worker's first line, opens one where no launcher line did. 3: the same, but copies
+    of one line may come from several ranks: it opens a start only where none is open, or that has made a step or ended.
+    0: neither."""
     part: str
     edge: str
     """`begin` or `end` of `part`, `both` when the line carries its own duration, or empty."""
@@ -136,6 +140,22 @@ KINDS: tuple[Kind, ...] = (
         "begin",
         "",
         "a node's or rank's first own line (world info, world size, arguments)",
+    ),
+    Kind(
+        "agent_start",
+        3,
+        "launch",
+        "begin",
+        "",
+        "a node's launcher agent comes up; stands for the launcher where that prints nothing",
+    ),
+    Kind(
+        "trainer_start",
+        3,
+        "launch",
+        "begin",
+        "",
+        "the trainer announces itself; several ranks may, not saying which they are",
     ),
     Kind("world", 0, "", "", "", "the world size is printed"),
     Kind("rendezvous_begin", 0, "rendezvous", "begin", "", "the agents meet"),
@@ -168,6 +188,14 @@ KINDS: tuple[Kind, ...] = (
     Kind("heartbeat", 0, "", "", "", "a dated line that proves the trainer was alive"),
     # checkpoints
     Kind("save_request", 0, "save_stall", "begin", "", "a checkpoint save is asked for"),
+    Kind(
+        "save_blocking",
+        0,
+        "save_stall",
+        "begin",
+        "",
+        "a save that holds the loop begins; complete when the loop goes on",
+    ),
     Kind("save_staged", 0, "save_stall", "end", "", "the loop may go on; the write continues behind it"),
     Kind("save_written", 0, "", "", "", "one rank has written its part"),
     Kind(
@@ -196,9 +224,34 @@ KINDS: tuple[Kind, ...] = (
     Kind("node_failure", 0, "", "", "node_failure", "the scheduler lost a node of the job"),
 )
 
-CAUSES: tuple[str, ...] = (
-    "oom", "nccl_timeout", "cuda_error", "import_error", "sigterm", "sigint", "user_error", "node", "preemption", "other",
-)  # fmt: skip
+WARMTHS: tuple[str, ...] = ("cold", "warm", "partly", "unknown")
+"""How much of what a start compiles its caches held: nothing, everything, some; or no look-up is told of."""
+
+
+class Cause(NamedTuple):
+    """One root cause of a failure, and whose domain it is: the workload's, the infrastructure's, a person's, or nobody can tell."""
+
+    cause: str
+    domain: str
+    meaning: str
+
+
+CAUSE_ROWS: tuple[Cause, ...] = (
+    Cause("oom", "workload", "memory ran out, of the GPU or of the host"),
+    Cause("nccl_timeout", "unknown", "a collective did not come back: a peer hung, died or lost its network"),
+    Cause("cuda_error", "unknown", "the driver reports an error; uncorrectable ECC and lost GPUs are `node`"),
+    Cause("import_error", "workload", "a module or a shared library is missing"),
+    Cause("sigterm", "unknown", "a signal from outside ended it"),
+    Cause("sigint", "user", "somebody pressed Ctrl-C"),
+    Cause("user_error", "workload", "a setting, argument or path is refused"),
+    Cause("node", "infrastructure", "hardware or operating system of a node failed"),
+    Cause("preemption", "infrastructure", "the scheduler or the cloud took the hardware back"),
+    Cause("storage", "infrastructure", "a file system was full, stale or broken"),
+    Cause("numeric", "workload", "loss or gradients are no numbers any more, or the loss scale is at its end"),
+    Cause("other", "unknown", "a failure the lines do not explain further"),
+)
+
+CAUSES: tuple[str, ...] = tuple(row.cause for row in CAUSE_ROWS)
 
 LOOP_PARTS: tuple[str, ...] = ("step", "replay", "abandoned", "save_stall", "evaluation", "recompile")
 """Parts that come after a start's first step: a recovery counted to its first step of any kind ends before them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ ALLOC: tuple[Column, ...] = (
     Column("ready_us", "int64", "the job's own processes ran: containers up, prolog and image done"),
     Column("end_us", "int64", "hardware was given back; null while it is held"),
     Column("clock", "word", "how the instants were had (lifecycle.CLOCKS)"),
-    Column("elapsed_us", "int64", "time held as printed, without suspension: all there is where the record has no instants"),
+    Column(
+        "elapsed_us", "int64", "time held as printed, without suspension: all there is where the record has no instants"
+    ),
     Column("suspended_us", "int64", "time suspended inside the allocation"),
     Column("nodes", "int32", "nodes held"),
     Column("gpus", "int32", "GPUs held, counted once"),
@@ -99,6 +102,7 @@ RECORDS: dict[str, str] = {
     "mark": "a condition or an event of a job or task: `state` at `start_us`, last at `end_us`, `count` times",
     "run": "a run time that names no job",
     "capacity": "hardware that is there, held or not",
+    "use": "hardware held at `start_us` by all jobs together; `count` jobs",
     "summary": "`count` jobs at once, as a publisher added them up",
 }
 """What a row of the `alloc` table can be about: the values of `record`. Only jobs and tasks hold hardware."""
@@ -106,6 +110,7 @@ RECORDS: dict[str, str] = {
 TABLES: dict[str, tuple[Column, ...]] = {"event": EVENT, "step": STEP, "alloc": ALLOC}
 
 
+@lru_cache
 def arrow_schema(table: str) -> pa.Schema:
     """Return the Parquet schema of a fact table; field metadata holds each column's sentence."""
     import pyarrow as pa

@@ -99,6 +99,10 @@ def _hours(value: float) -> str:
     return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size else "0"
 
 
+def _rounded(value: float) -> str:
+    return f"{round(value, 1) + 0.0:.1f}"  # adding zero turns -0.0 into 0.0
+
+
 def _signed(value: float, decimals: int) -> str:
     rounded = round(value, decimals)
     return f"{rounded:+.{decimals}f}" if rounded else f"{0:.{decimals}f}"
@@ -133,8 +137,8 @@ KINDS: dict[str, Callable[..., str]] = {
     "int": lambda value: f"{value:,}",
     "number": _plain,
     "hours": _hours,
-    "percent": lambda value: f"{100 * value:.1f} %",
-    "ratio": lambda value: f"{100 * value:.1f}",
+    "percent": lambda value: f"{_rounded(100 * value)} %",
+    "ratio": lambda value: _rounded(100 * value),
     "points": lambda value: _signed(100 * value, 1),
     "signed": lambda value: _signed(value, 2),
     "span": span,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ettlog import content
 from ettlog.errors import EttlogError
 from ettlog.lake import parquet
 from ettlog.manifest import GROWN, REPARSED, REPLACED
@@ -28,7 +29,6 @@ SAME, PARSED, REJECTED = "same", "parsed", "rejected"
 
 HELD_BYTES = 64 << 20
 """Answers that wait for an earlier file may hold so many bytes before no further file is dealt."""
-CHUNK = 1 << 20
 
 
 class Known(NamedTuple):
@@ -72,19 +72,13 @@ class Answer:
         return sum(map(len, self.tables.values()))
 
 
-def key_of(digest: str, fingerprint: str, options: ScanOptions) -> str:
-    """Return the name of a source's facts: 32 hex digits of BLAKE3 over all they depend on."""
-    from blake3 import blake3
-
-    told = json.dumps([PARSER_VERSION, fingerprint, _options(options), digest], sort_keys=True, default=repr)
-    return str(blake3(told.encode()).hexdigest()[:32])
+_DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
-def _options(options: ScanOptions) -> dict[str, Any]:
-    """Return what of the options shapes the facts; how much is read at once does not."""
-    told = asdict(options)
-    told["limits"].pop("block", None)
-    return told
+def _defect(error: BaseException) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    return f"a defect of ettlog ({type(error).__name__} at {where}); please report it with a few lines of the file"
 
 
 def read(task: Task, formats: FormatSet) -> Answer:
@@ -97,8 +91,8 @@ def read(task: Task, formats: FormatSet) -> Answer:
             task = replace(task, options=replace(task.options, zone=task.record_zone))
         if task.known is None:
             return _parse(task, reader, formats, "", False)
-        digest, begins = _hash(task.path, task.known.bytes, task.known.digest)
-        if key_of(digest, formats.fingerprint, task.options) == task.known.key:
+        digest, begins = content.digest_of(task.path, task.known.bytes, task.known.digest)
+        if content.key_of(digest, formats.fingerprint, task.options) == task.known.key:
             return Answer(task.name, SAME, key=task.known.key)
         return _parse(task, reader, formats, task.known.digest, begins)
     except OSError as error:
@@ -107,6 +101,8 @@ def read(task: Task, formats: FormatSet) -> Answer:
         return Answer(task.name, REJECTED, reason=error.why)
     except MemoryError:
         return Answer(task.name, REJECTED, reason="it needs more memory than this process may use")
+    except _DEFECTS as error:  # a reader must not raise for what a file holds: one file is lost, and it is said where
+        return Answer(task.name, REJECTED, reason=_defect(error))
 
 
 def _parse(task: Task, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
@@ -123,7 +119,7 @@ def _parse(task: Task, reader: Reader | None, formats: FormatSet, old: str, begi
     return Answer(
         task.name,
         PARSED,
-        key=key_of(parsed.digest, formats.fingerprint, task.options),
+        key=content.key_of(parsed.digest, formats.fingerprint, task.options),
         relation=relation,
         facts=_facts(parsed),
         rows=rows,
@@ -147,28 +143,6 @@ def _facts(parsed: Parsed) -> dict[str, Any]:
         "clock": parsed.clock,
         "parser": PARSER_VERSION,
     }
-
-
-def _hash(path: Path, size: int, digest: str) -> tuple[str, bool]:
-    """Return the BLAKE3 of a file as stored and whether its first `size` bytes have the digest given."""
-    from blake3 import blake3
-
-    whole, begins = blake3(), False
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        left, done = os.fstat(handle).st_size, 0
-        while left > 0:
-            # Stop exactly at the old length once: there the two hashes can be compared.
-            data = os.read(handle, min(CHUNK, left, size - done if done < size else CHUNK))
-            if not data:
-                break
-            whole.update(data)
-            done += len(data)
-            left -= len(data)
-            begins = begins or (done == size and whole.hexdigest() == digest)
-    finally:
-        os.close(handle)
-    return whole.hexdigest(), begins
 
 
 def run(tasks: Sequence[Task], format_dirs: Sequence[Path], formats: FormatSet, workers: int) -> Iterator[Answer]:

@@ -45,7 +45,7 @@ def steps(parsed: Parsed, *columns: str) -> list[tuple[Any, ...]]:
 
 def seconds(us: int | None) -> float | None:
     """Return an instant in seconds after `BASE`."""
-    return None if us is None else us / SECOND - BASE
+    return None if us is None else (us - BASE * SECOND) / SECOND
 
 
 def reader_names() -> list[str]:

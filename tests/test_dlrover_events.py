@@ -1,4 +1,6 @@
-"""DLRover's event files: both forms, steps by the number of their end, saves with and without a write behind the loop."""
+"""DLRover's event files: both forms, steps by the number of their end, saves with and without a write behind the
+loop.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def test_spans_of_a_run(tmp_path: Path) -> None:
 def test_zone_is_taken_from_the_options(tmp_path: Path) -> None:
     """Local stamps are read in the zone that is set: 06:06 in Tokyo is nine hours earlier in UTC."""
     parsed = read(write(tmp_path / "events_0.log", RUN), NAME, ScanOptions(zone="Asia/Tokyo"))
-    assert [seconds(row[1]) for row in events(parsed, "ts")][0] == pytest.approx(0.0005 - 9 * 3600)
+    assert seconds(events(parsed, "ts")[0][1]) == pytest.approx(0.0005 - 9 * 3600)
     assert parsed.clock == "zone_set"
 
 
@@ -65,8 +67,18 @@ def test_text_without_pid_and_json_read_the_same(tmp_path: Path) -> None:
     for text in RUN:
         head, _, body = text.partition(" {")
         time, _, span, target, name, kind = (part.strip("[]") for part in head.split(" "))
-        as_json.append({"event_id": span, "event_time": time, "target": target, "name": name, "event_type": kind, "content": json.loads("{" + body)})
-    texts = [write(tmp_path / f"events_3_{k}.log", lines) for k, lines in enumerate((RUN, old, as_json))]
+        as_json.append(
+            {
+                "event_id": span,
+                "event_time": time,
+                "target": target,
+                "name": name,
+                "event_type": kind,
+                "content": json.loads("{" + body),
+            }
+        )
+    forms: list[list[Any]] = [RUN, old, as_json]
+    texts = [write(tmp_path / f"events_3_{k}.log", lines) for k, lines in enumerate(forms)]
     tables = [read(path, NAME) for path in texts]
     assert all(one.events.equals(tables[0].events) and one.steps.equals(tables[0].steps) for one in tables)
 
@@ -97,7 +109,8 @@ def test_agent_restarts_and_failures(tmp_path: Path) -> None:
     ]
     parsed = read(write(tmp_path / "events_0.log", lines), NAME)
     assert events(parsed, "cause", "launch") == [
-        ("rendezvous_begin", None, 0), ("rendezvous_end", None, 0), ("heartbeat", None, 0), ("failure", "cuda_error", 0),
+        ("rendezvous_begin", None, 0), ("rendezvous_end", None, 0), ("heartbeat", None, 0),
+        ("failure", "cuda_error", 0),
         ("restart", None, 1),
     ]  # fmt: skip
 

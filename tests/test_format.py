@@ -59,7 +59,7 @@ def test_good_format_loads(tmp_path: Path) -> None:
         ({"samples": ["heron step 1/2 took 1ms\n"]}, "a sample holds a line end"),
         ({"samples": ["heron step twelve"]}, "a sample does not match its pattern"),
         ({"samples": [{"line": "heron step 12/900 took 1ms", "step": 13}]}, "a sample gives another value"),
-        ({"anchor": "heron"}, "the anchor is too short"),
+        ({"anchor": "hero"}, "the anchor is too short"),
         ({"anchor": "heron steps"}, "the anchor is not in every line the regex matches"),
         ({"anchor": " took ", "regex": r"heron step (?P<step>\d++)(?:/900 took )?"}, "the anchor is not in every line"),
         (

@@ -71,7 +71,8 @@ def events(shared: Path, name: str) -> tuple[tuple[Event, ...], Any]:
     for file in facts["files"]:
         found += read(folder / file, first)
         first += (folder / file).read_bytes().count(b"\n")
-    return tuple(found), facts
+    seen = {f"{event.pattern.format}.{event.pattern.name}" for event in found}
+    return tuple(one for one in found if not one.pattern.needs or seen.intersection(one.pattern.needs)), facts
 
 
 def instant(text: str) -> int:

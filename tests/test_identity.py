@@ -134,6 +134,8 @@ def test_an_agents_log_folder_gives_start_and_rank() -> None:
     found = who("logs/llama/attempt_2/5/stdout.log")
     assert (found.job_name, found.start, found.rank) == ("llama", 2, 5)
     assert found.how["start"] == "folder"
+    later = who("logs/llama/attempt_10/5/stdout.log")
+    assert (later.stream, later.rank, later.part > found.part) == (found.stream, 5, True)
 
 
 def test_lines_stand_above_names() -> None:

@@ -1,4 +1,4 @@
-"""Ingest: states of files, accounting, resumption, and equal bytes however the work was done."""
+"""Ingest: states of files, accounting, failures, and equal bytes however the work was done."""
 
 from __future__ import annotations
 
@@ -9,45 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from ettlog import lake, workers
-from ettlog.errors import LakeError, UsageError
-from ettlog.ingest import IngestOptions, IngestReport, Progress, ingest
+from ettlog import workers
+from ettlog.errors import UsageError
+from ettlog.ingest import IngestOptions, Progress, ingest
 from ettlog.lake import Lake
-
-HEAD = "JobID|State|Submit|Start|End"
-ALONE = IngestOptions(workers=1)
-
-
-def accounting(*jobs: int) -> str:
-    """Write accounting of some jobs, an hour each."""
-    rows = [f"{job}|COMPLETED|2024-03-01T10:00:00|2024-03-01T11:00:00|2024-03-01T12:00:00" for job in jobs]
-    return "\n".join([HEAD, *rows]) + "\n"
+from ettlog.parse import scan
+from tests.ingesting import ALONE, accounting, make_logs, opened, run, tree
 
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
     """Return a folder of two accounting files and one text nobody knows."""
-    folder = tmp_path / "logs"
-    (folder / "sub").mkdir(parents=True)
-    (folder / "a.txt").write_text(accounting(1, 2))
-    (folder / "sub/b.txt").write_text(accounting(3))
-    (folder / "notes.md").write_text("a shopping list\nbread\n")
-    return folder
-
-
-def run(logs: Path, options: IngestOptions = ALONE) -> IngestReport:
-    """Ingest a folder into the lake beside it."""
-    return ingest([logs], logs.parent / "lake", options=options)
-
-
-def opened(logs: Path) -> Lake:
-    """Open the lake beside a folder of logs."""
-    return Lake.open(logs.parent / "lake", verify=True)
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """Return all files of a folder with their bytes."""
-    return {str(item.relative_to(folder)): item.read_bytes() for item in sorted(folder.rglob("*")) if item.is_file()}
+    return make_logs(tmp_path)
 
 
 def test_the_first_ingest_accounts_for_every_file_and_line(logs: Path) -> None:
@@ -119,122 +92,6 @@ def test_time_place_and_umask_do_not_show_in_the_bytes(logs: Path, monkeypatch: 
     assert tree(moved.parent / "lake") == one
 
 
-def test_a_grown_file_supersedes_its_older_self(logs: Path) -> None:
-    """Its beginning is what it was: it is read again, and the older facts are gone."""
-    run(logs)
-    old = opened(logs).sources()[0]
-    with (logs / "a.txt").open("a") as stream:
-        stream.write(accounting(9).split("\n", 1)[1])
-    assert run(logs).states == {"grown": 1, "skipped": 2}
-    new = opened(logs).sources()[0]
-    assert (new.relation, new.supersedes, new.files["alloc"].rows) == ("grown", old.key, 3)
-    assert not lake.data_path(logs.parent / "lake", "alloc", old.key).exists()
-    assert opened(logs).problems() == []
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda path: path.write_text(accounting(1)),
-        lambda path: path.write_text(accounting(7, 8)),
-        lambda path: path.write_text(accounting(7, 8, 9)),
-        lambda path: path.write_text(""),
-    ],
-    ids=["cut", "same size", "rewritten longer", "emptied"],
-)
-def test_other_bytes_replace_a_source(logs: Path, change: object) -> None:
-    """Whatever the size and the time stamps say, other bytes at the old place are another text."""
-    run(logs)
-    info = (logs / "a.txt").stat()
-    change(logs / "a.txt")  # type: ignore[operator]
-    os.utime(logs / "a.txt", ns=(info.st_atime_ns, info.st_mtime_ns))
-    assert run(logs).states == {"replaced": 1, "skipped": 2}
-    assert opened(logs).sources()[0].relation == "replaced"
-
-
-def test_a_last_line_completed_later_is_growth(logs: Path) -> None:
-    """A log caught in the middle of a line grows into the whole one."""
-    whole = accounting(1, 2)
-    (logs / "a.txt").write_text(whole[:-30])
-    assert run(logs).lines["torn"] == 1
-    (logs / "a.txt").write_text(whole)
-    assert run(logs).states == {"grown": 1, "skipped": 2}
-    assert opened(logs).sources()[0].lines == {"ignored": 1, "matched": 2}
-
-
-def test_files_that_begin_alike_are_told_apart(tmp_path: Path) -> None:
-    """A hundred files with the same first 64 KiB are a hundred sources."""
-    folder = tmp_path / "logs"
-    folder.mkdir()
-    head = accounting(*range(1000, 2000))
-    assert len(head) > 65536
-    for n in range(100):
-        (folder / f"{n}.txt").write_text(head + accounting(n).split("\n", 1)[1])
-    report = run(folder)
-    assert (report.states, report.sources) == ({"new": 100}, 100)
-
-
-def test_equal_bytes_are_one_source(logs: Path) -> None:
-    """A copy and a hard link add nothing and are listed with the path that stands for them."""
-    (logs / "copy.txt").write_text(accounting(1, 2))
-    os.link(logs / "a.txt", logs / "hard.txt")
-    report = run(logs)
-    assert report.states == {"new": 3, "duplicate": 2}
-    assert report.records == 3
-    assert [(entry.path, entry.of) for entry in opened(logs).duplicates()] == [
-        ("logs/copy.txt", "logs/a.txt"),
-        ("logs/hard.txt", "logs/a.txt"),
-    ]
-    assert run(logs).states == {"skipped": 5}
-
-
-def test_a_duplicate_keeps_the_facts_when_its_twin_changes(logs: Path) -> None:
-    """Facts move to the first of the paths that still hold these bytes."""
-    (logs / "copy.txt").write_text(accounting(1, 2))
-    (logs / "drop.txt").write_text(accounting(1, 2))
-    run(logs)
-    (logs / "a.txt").write_text(accounting(5))
-    assert run(logs).states == {"replaced": 1, "skipped": 4}
-    found = opened(logs)
-    assert {entry.path: entry.files["alloc"].rows for entry in found.sources() if entry.files} == {
-        "logs/a.txt": 1,
-        "logs/copy.txt": 2,
-        "logs/sub/b.txt": 1,
-    }
-    assert [(entry.path, entry.of) for entry in found.duplicates()] == [("logs/drop.txt", "logs/copy.txt")]
-    assert run(logs).states == {"skipped": 5}
-
-
-def test_a_rotation_moves_the_facts(logs: Path) -> None:
-    """When a log is renamed and begun anew, no fact is lost and none doubled."""
-    run(logs)
-    (logs / "a.txt").rename(logs / "a.txt.1")
-    (logs / "a.txt").write_text(accounting(6))
-    assert run(logs).states == {"new": 1, "replaced": 1, "skipped": 2}
-    assert {entry.path: entry.files["alloc"].rows for entry in opened(logs).sources() if entry.files} == {
-        "logs/a.txt": 1,
-        "logs/a.txt.1": 2,
-        "logs/sub/b.txt": 1,
-    }
-
-
-def test_facts_outlive_their_log(logs: Path) -> None:
-    """Logs are deleted by their owners; what was read stays."""
-    run(logs)
-    (logs / "a.txt").unlink()
-    assert run(logs).sources == 3
-
-
-def test_another_zone_reads_the_same_bytes_again(logs: Path) -> None:
-    """Options that shape facts are part of a source's key."""
-    run(logs)
-    report = run(logs, IngestOptions(workers=1, zone="Asia/Tokyo"))
-    assert report.states == {"reparsed": 3}
-    entry = opened(logs).sources()[0]
-    assert (entry.clock, entry.relation) == ("zone_set", "reparsed")
-    assert run(logs, IngestOptions(workers=1, zone="Asia/Tokyo")).states == {"skipped": 3}
-
-
 def test_a_file_that_cannot_be_read_is_rejected_and_the_rest_goes_on(
     logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +127,21 @@ def test_a_file_that_becomes_something_else_is_rejected(logs: Path, monkeypatch:
         assert [file.name for file in run(logs).rejected] == [f"logs/{path.name}"]
         monkeypatch.setattr(workers, "run", real)
         path.unlink(missing_ok=True)
+
+
+def test_a_reader_that_raises_costs_its_own_file(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect in a reader sets one file aside, and the reason says where it happened."""
+
+    def broken(path: Path, *_args: object) -> None:
+        raise KeyError(path.name)
+
+    monkeypatch.setattr(scan, "scan", broken)
+    report = run(logs)
+    assert report.states == {"new": 2, "rejected": 1}
+    assert report.rejected[0].name == "logs/notes.md"
+    assert "a defect of ettlog (KeyError at test_ingest.py:" in report.rejected[0].why
+    monkeypatch.undo()
+    assert run(logs).states == {"new": 1, "skipped": 2}
 
 
 def test_a_worker_that_dies_costs_its_own_file(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,32 +205,6 @@ def test_wrong_settings_stop_before_anything_is_written(logs: Path) -> None:
     with pytest.raises(UsageError):
         run(logs)
     assert not (logs.parent / "lake").exists()
-
-
-def test_damaged_facts_are_written_anew(logs: Path) -> None:
-    """A data file that was lost or cut comes back with the same bytes, and the manifest stays as it is."""
-    run(logs)
-    before = tree(logs.parent / "lake")
-    files = [path for _, path in opened(logs).files("alloc")]
-    files[0].unlink()
-    files[1].write_bytes(b"half")
-    with pytest.raises(LakeError):
-        opened(logs)
-    run(logs)
-    assert tree(logs.parent / "lake") == before
-
-
-def test_a_damaged_manifest_line_is_made_good(logs: Path) -> None:
-    """The source whose line was damaged is new again, and the damage is named."""
-    run(logs)
-    path = logs.parent / "lake/manifest.jsonl"
-    lines = path.read_bytes().split(b"\n")
-    lines[1] = lines[1].replace(b"notes", b"motes")
-    path.write_bytes(b"\n".join(lines))
-    report = run(logs)
-    assert report.states == {"new": 1, "skipped": 2}
-    assert "manifest.jsonl:2" in report.problems[0]
-    assert len(opened(logs).sources()) == 3
 
 
 def test_two_roots_meet_in_one_lake(logs: Path) -> None:

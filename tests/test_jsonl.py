@@ -23,6 +23,9 @@ HOSTILE = {
     "nested deep and closed": '{"step": 1, "x": ' + "[" * 50_000 + "]" * 50_000 + "}",
     "a number of ten thousand digits": '{"step": ' + "9" * 10_000 + "}",
     "a key twice": '{"step": 1, "step": 2, "perf/step_time_seconds": 1}',
+    "a key twice behind blanks": '{"step" : 1, "step": 2}',
+    "a key twice in an object inside": '{"step": 1, "x": {"a": 1, "a": 2}}',
+    "a key twice and a colon in a text": '{"step": 1, "step": "a\\":b"}',
     "no JSON": "step 1",
     "a list": "[1, 2]",
     "cut in the middle": '{"step": 1, "perf/step_ti',
@@ -45,7 +48,10 @@ def test_hostile_record_is_counted(tmp_path: Path, line: str) -> None:
 
 def test_nan_in_a_field_nobody_reads_costs_no_step(tmp_path: Path) -> None:
     """A diverged run writes NaN for its loss; its steps were made all the same."""
-    parsed = read(write(tmp_path / "m.txt", ['{"step": 3, "learning/loss": NaN, "perf/step_time_seconds": 0.5}']), "maxtext_metrics")
+    parsed = read(
+        write(tmp_path / "m.txt", ['{"step": 3, "learning/loss": NaN, "perf/step_time_seconds": 0.5}']),
+        "maxtext_metrics",
+    )
     assert steps(parsed, "duration_us") == [(3, 500_000)]
 
 
@@ -124,7 +130,9 @@ def test_no_reader_claims_arbitrary_bytes_with_an_error(data: bytes) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.binary(max_size=60).filter(lambda text: b"\n" not in text), max_size=20), st.booleans())
-def test_lines_are_cut_as_python_cuts_them(tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], ended: bool) -> None:
+def test_lines_are_cut_as_python_cuts_them(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], ended: bool
+) -> None:
     """Numbers and texts of lines are those of a split at newlines, and only the last can lack its end."""
     path = tmp_path_factory.mktemp("cut") / "file"
     data = b"\n".join(texts) + (b"\n" if ended and texts else b"")
@@ -134,14 +142,28 @@ def test_lines_are_cut_as_python_cuts_them(tmp_path_factory: pytest.TempPathFact
     expected = data.split(b"\n")
     if not expected[-1]:
         expected.pop()
-    assert [line.text for line in found] == [text.removesuffix(b"\r") if k < len(expected) - 1 or data.endswith(b"\n") else text for k, text in enumerate(expected)]
+    assert [line.text for line in found] == [
+        text.removesuffix(b"\r") if k < len(expected) - 1 or data.endswith(b"\n") else text
+        for k, text in enumerate(expected)
+    ]
     assert [line.number for line in found] == list(range(1, len(found) + 1))
     assert all(line.ended for line in found[:-1])
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(17, 17), (17.0, 17), ("17", 17), (" 17 ", 17), ("-3", -3), (17.5, None), (True, None), (None, None), ("1e3", None), (2**63, None)],
+    [
+        (17, 17),
+        (17.0, 17),
+        ("17", 17),
+        (" 17 ", 17),
+        ("-3", -3),
+        (17.5, None),
+        (True, None),
+        (None, None),
+        ("1e3", None),
+        (2**63, None),
+    ],
 )
 def test_whole_numbers(value: object, expected: int | None) -> None:
     """Whole numbers come as numbers, floats without fraction, or text."""
@@ -150,7 +172,15 @@ def test_whole_numbers(value: object, expected: int | None) -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(1.5, 1_500_000), ("0.25", 250_000), (3, 3_000_000), (float("nan"), None), (float("inf"), None), ("x", None), (1e300, None)],
+    [
+        (1.5, 1_500_000),
+        ("0.25", 250_000),
+        (3, 3_000_000),
+        (float("nan"), None),
+        (float("inf"), None),
+        ("x", None),
+        (1e300, None),
+    ],
 )
 def test_microseconds(value: object, expected: int | None) -> None:
     """Seconds become whole microseconds; what is not finite or too large has no value."""

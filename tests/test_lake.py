@@ -32,7 +32,7 @@ def put(writer: lake.Writer, path: str, key: str, rows: int = 3) -> None:
     """Publish and list one source with some events."""
     data = lake.parquet("event", events(rows))
     writer.publish(key, {"event": data})
-    writer.list(SourceEntry("add", path, key, files={"event": lake.describe(data, rows)}, n_lines=rows))
+    writer.add(SourceEntry("add", path, key, files={"event": lake.describe(data, rows)}, n_lines=rows))
 
 
 @pytest.fixture
@@ -216,10 +216,10 @@ def test_publishing_the_same_bytes_again_leaves_the_file_alone(made: Path) -> No
     """A file that already holds the bytes keeps its inode; one with other bytes is replaced."""
     path = made / f"event/{KEY_A}.parquet"
     data, before = path.read_bytes(), path.stat().st_ino
-    durable.publish(made / "event", path.name, data)
+    durable.publish([durable.NewFile(made / "event", path.name, data)])
     assert path.stat().st_ino == before
     path.write_bytes(b"half")
-    durable.publish(made / "event", path.name, data)
+    durable.publish([durable.NewFile(made / "event", path.name, data)])
     assert path.read_bytes() == data
     assert not list(made.rglob(f"{durable.TEMP_MARK}*"))
 
@@ -232,7 +232,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(LakeError) as caught:
-        durable.publish(tmp_path, "x.parquet", b"data")
+        durable.publish([durable.NewFile(tmp_path, "x.parquet", b"data")])
     monkeypatch.undo()
     assert "space" in caught.value.todo
     assert list(tmp_path.iterdir()) == []
@@ -242,7 +242,7 @@ def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A system that takes three bytes at a time still gets the whole file."""
     real = os.write
     monkeypatch.setattr(os, "write", lambda handle, data: real(handle, bytes(data)[:3]))
-    durable.publish(tmp_path, "x.parquet", b"0123456789")
+    durable.publish([durable.NewFile(tmp_path, "x.parquet", b"0123456789")])
     assert (tmp_path / "x.parquet").read_bytes() == b"0123456789"
 
 

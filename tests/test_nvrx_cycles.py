@@ -22,7 +22,10 @@ def test_cycle_is_a_restart_and_its_end(tmp_path: Path) -> None:
     path = tmp_path / "cycle_info.918273.1.2"
     path.write_text(json.dumps(CYCLE, indent=2))
     parsed = read(path, "nvrx_cycles")
-    assert [(row[0], seconds(row[1]), row[2], row[3]) for row in events(parsed, "ts", "world", "launch")] == [("restart", 10, 9, 1), ("kill", 3600, None, 1)]
+    assert [(row[0], seconds(row[1]), row[2], row[3]) for row in events(parsed, "ts", "world", "launch")] == [
+        ("restart", 10, 9, 1),
+        ("kill", 3600, None, 1),
+    ]
     assert (parsed.hints, parsed.lines) == ({"allocation": "918273"}, {"matched": 12})
 
 
@@ -33,7 +36,9 @@ def test_first_cycle_is_a_launch_and_may_be_open(tmp_path: Path) -> None:
     assert events(read(path, "nvrx_cycles"), "world") == [("launch", None)]
 
 
-@pytest.mark.parametrize(("change", "outcome"), [({"cycle_start_time": "soon"}, "bad_time"), ({"cycle_number": "x"}, "bad_record")])
+@pytest.mark.parametrize(
+    ("change", "outcome"), [({"cycle_start_time": "soon"}, "bad_time"), ({"cycle_number": "x"}, "bad_record")]
+)
 def test_cycle_that_cannot_be_read(tmp_path: Path, change: dict[str, Any], outcome: str) -> None:
     """A cycle without a number or an instant gives nothing, and is counted."""
     path = tmp_path / "cycle_info.918273.0.0"

@@ -62,8 +62,9 @@ def test_spans_of_a_run(tmp_path: Path) -> None:
     """Spans open and close their parts, a complete one both on one line; rank and node stand on every later event."""
     parsed = read(write(tmp_path / "onelogger.log", RUN), NAME)
     assert [(row[0], seconds(row[1])) for row in events(parsed, "ts")] == [
-        ("worker_start", 0), ("world", 0), ("process_group", 3), ("restore_begin", 3), ("restore_end", 6), ("train_start", 7),
-        ("resume", 7), ("save_request", 28), ("save_commit", 31), ("save_staged", 31.5), ("train_end", 40), ("exit_ok", 41),
+        ("worker_start", 0), ("world", 0), ("process_group", 3), ("restore_begin", 3), ("restore_end", 6),
+        ("train_start", 7), ("resume", 7), ("save_request", 28), ("save_commit", 31), ("save_staged", 31.5),
+        ("train_end", 40), ("exit_ok", 41),
     ]  # fmt: skip
     assert ("resume", 100, 3, "gpu-a") in events(parsed, "step", "rank", "node")
     assert ("world", 16) in events(parsed, "world")
@@ -79,12 +80,23 @@ def test_metrics_update_is_a_step_line(tmp_path: Path) -> None:
 def test_error_spoils_the_end(tmp_path: Path) -> None:
     """After an application error the end of the application is no success."""
     error = moment(9, "error", exception_type="OutOfMemoryError", exception_message="CUDA out of memory")
-    parsed = read(write(tmp_path / "o.log", records(start(0, "application"), happened(error, "application_error"), stop(9, "application"))), NAME)
+    parsed = read(
+        write(
+            tmp_path / "o.log",
+            records(start(0, "application"), happened(error, "application_error"), stop(9, "application")),
+        ),
+        NAME,
+    )
     assert events(parsed, "cause") == [("worker_start", None), ("failure", "oom"), ("heartbeat", None)]
 
 
 def test_records_that_lack_what_they_need(tmp_path: Path) -> None:
     """A span without a name is bad, one without an instant has a bad time, a telemetry error is noise."""
-    rows = records(start(0, "application"), {"type": "start", "id": "u"}, {"type": "stop", "id": "u", "name": "x"}, {"type": "telemetry_data_error", "error": {}})
+    rows = records(
+        start(0, "application"),
+        {"type": "start", "id": "u"},
+        {"type": "stop", "id": "u", "name": "x"},
+        {"type": "telemetry_data_error", "error": {}},
+    )
     parsed = read(write(tmp_path / "o.log", rows), NAME)
     assert parsed.lines == {"matched": 1, "bad_record": 1, "bad_time": 1, "ignored": 1}

@@ -66,7 +66,7 @@ def plain(column: str, value: Any) -> Any:
     return value
 
 
-DURATIONS = {"us", "wall_us", "allocated_us", "effective_us", "gpu_us", "allocated_gpu_us", "duration_us"}
+DURATIONS = {"us", "wall_us", "allocated_us", "effective_us", "gpu_us", "allocated_gpu_us", "duration_us", "compile_us"}
 
 
 @pytest.mark.parametrize(("name", "case"), load_cases())
@@ -143,7 +143,7 @@ def test_parts_named_in_sql_are_in_the_vocabulary() -> None:
     """A quoted word of the SQL that looks like a part, kind, stage, state or cause is one."""
     words = {part.part for part in lifecycle.PARTS} | {kind.kind for kind in lifecycle.KINDS}
     words |= {stage.stage for stage in lifecycle.STAGES} | {*lifecycle.END_STATES, *lifecycle.CAUSES, *lifecycle.CLOCKS}
-    words |= {*lifecycle.START_KINDS, *lifecycle.COMPONENTS}
+    words |= {*lifecycle.START_KINDS, *lifecycle.COMPONENTS, *lifecycle.WARMTHS}
     words |= {
         "begin",
         "end",

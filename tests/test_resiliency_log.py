@@ -12,7 +12,12 @@ NAME = "resiliency_log"
 
 def event(second: int, kind: str, **fields: Any) -> dict[str, Any]:
     """Return one record; its stamp is local and has no zone."""
-    return {"timestamp": f"2031-04-05T06:{second // 60:02d}:{second % 60:02d}.250000", "job_name": "dove", "event_type": kind, **fields}
+    return {
+        "timestamp": f"2031-04-05T06:{second // 60:02d}:{second % 60:02d}.250000",
+        "job_name": "dove",
+        "event_type": kind,
+        **fields,
+    }
 
 
 RUN = [
@@ -34,19 +39,32 @@ def test_nodes_of_one_start_share_a_launch(tmp_path: Path) -> None:
     assert [row for row in events(parsed, "node", "launch") if row[0] == "worker_start"] == [
         ("worker_start", "0", 1), ("worker_start", "1", 1), ("worker_start", "1", 2), ("worker_start", "0", 2),
     ]  # fmt: skip
-    assert [row for row in events(parsed, "step", "launch") if row[0] in ("restore_end", "resume")] == [("restore_end", 40, 2), ("resume", 40, 2)]
+    assert [row for row in events(parsed, "step", "launch") if row[0] in ("restore_end", "resume")] == [
+        ("restore_end", 40, 2),
+        ("resume", 40, 2),
+    ]
     assert parsed.hints == {"job": "dove"}
 
 
 def test_saves_are_commits_and_progress(tmp_path: Path) -> None:
     """A saved checkpoint proves its step; there is no other step line."""
     parsed = read(write(tmp_path / "events.jsonl", RUN), NAME)
-    assert steps(parsed, "launch", "pattern") == [(20, 1, "checkpoint_saved"), (40, 1, "checkpoint_saved"), (60, 2, "checkpoint_saved")]
+    assert steps(parsed, "launch", "pattern") == [
+        (20, 1, "checkpoint_saved"),
+        (40, 1, "checkpoint_saved"),
+        (60, 2, "checkpoint_saved"),
+    ]
     assert [row[1] for row in events(parsed, "step") if row[0] == "save_commit"] == [20, 40, 60]
 
 
 def test_records_that_lack_what_they_need(tmp_path: Path) -> None:
     """An unknown event is unmatched, a save without a step bad, a stamp that is none a bad time."""
-    rows = [RUN[0], event(1, "job_paused"), event(2, "checkpoint_saved"), {**RUN[1], "timestamp": "yesterday"}, {"timestamp": "2031-04-05T06:00:00"}]
+    rows = [
+        RUN[0],
+        event(1, "job_paused"),
+        event(2, "checkpoint_saved"),
+        {**RUN[1], "timestamp": "yesterday"},
+        {"timestamp": "2031-04-05T06:00:00"},
+    ]
     parsed = read(write(tmp_path / "events.jsonl", rows), NAME)
     assert parsed.lines == {"matched": 1, "unmatched": 1, "bad_record": 2, "bad_time": 1}

@@ -143,3 +143,31 @@ def test_parquet_reads_back_equal() -> None:
 def test_durations_read_like_slurm(us: int, text: str) -> None:
     """Durations are written [d-]hh:mm:ss, with decimals below a minute."""
     assert tables.span(us) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        (0.6034, "percent", "60.3 %"),
+        (-0.0001, "ratio", "0.0"),
+        (-0.00001, "points", "0.0"),
+        (0.155, "points", "+15.5"),
+        (12345.6, "hours", "12,346"),
+        (0.0001, "hours", "<0.01"),
+        (0, "hours", "0"),
+        (float("nan"), "hours", ""),
+        (None, "percent", ""),
+        (True, "text", "yes"),
+    ],
+)
+def test_values_are_written_for_people(value: object, kind: str, text: str) -> None:
+    """Ratios become percent or points, small hours are not called nothing, and there is no minus zero and no NaN."""
+    assert tables.human(value, kind) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"), [(1, "job", "1 job"), (2, "recovery", "2 recoveries"), (0, "start", "0 starts")]
+)
+def test_nouns_follow_their_number(number: int, noun: str, text: str) -> None:
+    """One job, two recoveries."""
+    assert tables.count(number, noun) == text

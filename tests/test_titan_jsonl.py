@@ -22,8 +22,9 @@ class Log:
         """Add a record so many seconds after the base."""
         us = round((BASE + second) * SECOND)
         self.records.append({
-            "delta_ms": 0.1, "tid": 9, "rank": 2, "global_rank": 2, "local_rank": 0, "source": "training", "host_name": "gpu-a",
-            "pid": 9, "time": us // SECOND, "time_ms": us // 1000, "time_us": us, "log_type": "event", "log_type_name": name,
+            "delta_ms": 0.1, "tid": 9, "rank": 2, "global_rank": 2, "local_rank": 0, "source": "training",
+            "host_name": "gpu-a", "pid": 9, "time": us // SECOND, "time_ms": us // 1000, "time_us": us,
+            "log_type": "event", "log_type_name": name,
             "event_name": None, "seq_id": len(self.records), "message": name, **fields,
         })  # fmt: skip
         return self
@@ -45,7 +46,9 @@ def start(step: int = 0) -> Log:
 
 
 def test_start_up_spans_become_marks(tmp_path: Path) -> None:
-    """Each part of the start-up has its end; the training loop is entered with the first step, not with `training_start`."""
+    """Each part of the start-up has its end; the training loop is entered with the first step, not with
+    `training_start`.
+    """
     log = start(100).at(10, "step_start", step=101, relative_step=1).span(10, 12, "fwd_bwd", step=101, relative_step=1)
     parsed = log.at(12, "step_end", value=2000.0, step=101, relative_step=1).read(tmp_path)
     assert [(row[0], seconds(row[1])) for row in events(parsed, "ts")] == [
@@ -57,7 +60,9 @@ def test_start_up_spans_become_marks(tmp_path: Path) -> None:
 
 
 def test_spans_of_every_step_are_ignored(tmp_path: Path) -> None:
-    """Three parts of a step, a metric and the begins of two start-up spans say nothing that other records do not say."""
+    """Three parts of a step, a metric and the begins of two start-up spans say nothing that other records do not
+    say.
+    """
     log = start().at(10, "step_start", step=1, relative_step=1).span(10, 11, "fetching_batch").span(11, 13, "fwd_bwd")
     log.span(13, 14, "optim").at(14, "metric_value", event_name="loss", value=2.5).at(14, "step_end", step=1, value=4e3)
     parsed = log.read(tmp_path)
@@ -65,7 +70,9 @@ def test_spans_of_every_step_are_ignored(tmp_path: Path) -> None:
 
 
 def test_save_span_of_every_step_is_no_save(tmp_path: Path) -> None:
-    """The call to save returns at once where none is due: only a span of some length is a save, and the step ends before it."""
+    """The call to save returns at once where none is due: only a span of some length is a save, and the step ends
+    before it.
+    """
     log = start()
     for step, save in ((1, 0.0001), (2, 3.0)):
         begin = 10.0 * step
@@ -88,7 +95,12 @@ def test_nested_save_spans_are_one_save(tmp_path: Path) -> None:
 
 def test_evaluation_ends_the_steps_own_time(tmp_path: Path) -> None:
     """An evaluation inside the span of a step is not the step."""
-    log = start().at(10, "step_start", step=1, relative_step=1).span(10, 12, "fwd_bwd", step=1).span(12, 20, "eval", step=1)
+    log = (
+        start()
+        .at(10, "step_start", step=1, relative_step=1)
+        .span(10, 12, "fwd_bwd", step=1)
+        .span(12, 20, "eval", step=1)
+    )
     parsed = log.at(20, "step_end", value=1e4, step=1).read(tmp_path)
     assert [(row[0], seconds(row[1]), row[2]) for row in steps(parsed, "ts", "duration_us")] == [(1, 12, 2 * SECOND)]
     assert [row[0] for row in events(parsed)][-2:] == ["evaluation_begin", "evaluation_end"]
@@ -96,7 +108,12 @@ def test_evaluation_ends_the_steps_own_time(tmp_path: Path) -> None:
 
 def test_step_without_work_is_the_end_of_the_data(tmp_path: Path) -> None:
     """When the data run out the loop is left inside a step's span: no step was made."""
-    log = start().at(10, "step_start", step=1, relative_step=1).span(10, 12, "fwd_bwd", step=1).at(12, "step_end", value=2e3, step=1)
+    log = (
+        start()
+        .at(10, "step_start", step=1, relative_step=1)
+        .span(10, 12, "fwd_bwd", step=1)
+        .at(12, "step_end", value=2e3, step=1)
+    )
     parsed = log.at(12, "step_start", step=2, relative_step=2).at(13, "step_end", value=1e3, step=2).read(tmp_path)
     assert [row[0] for row in steps(parsed)] == [1]
     assert events(parsed)[-1][0] == "train_end"
@@ -105,7 +122,9 @@ def test_step_without_work_is_the_end_of_the_data(tmp_path: Path) -> None:
 def test_error_record_names_its_cause(tmp_path: Path) -> None:
     """An exception inside a span is a failure with the cause its words name."""
     log = start().at(10, "step_start", step=1, relative_step=1)
-    parsed = log.at(11, "fwd_bwd_error", step=1, message="[step 1] fwd_bwd_error: OutOfMemoryError: CUDA out of memory.").read(tmp_path)
+    parsed = log.at(
+        11, "fwd_bwd_error", step=1, message="[step 1] fwd_bwd_error: OutOfMemoryError: CUDA out of memory."
+    ).read(tmp_path)
     assert events(parsed, "cause", "step")[-1] == ("failure", "oom", 1)
 
 

@@ -96,13 +96,13 @@ def headline(found: Attribution) -> Iterator[str]:
     """Yield the finding in a sentence or two."""
     import polars as pl
 
-    from ettlog.tables import count
+    from ettlog.tables import count, human
 
     head = found.header
     points, saved = head["points"], head["saved_gpu_hours"]
     moved = "rose" if points >= 0 else "fell"
     before, after = (f"{100 * head[name]:.1f} %" for name in ("ett_before", "ett_after"))
-    what = f"{abs(saved):,.0f} GPU-hours of overhead {'saved' if saved >= 0 else 'added'}"
+    what = f"{human(abs(saved), 'hours')} GPU-hours of overhead {'saved' if saved >= 0 else 'added'}"
     yield (
         f"ETT {moved} by {abs(points):.1f} points, {before} to {after}: {what}, "
         f"over {count(head['models'], 'model')}, {count(head['jobs'], 'job')}, {count(head['starts'], 'start')}."
@@ -111,8 +111,9 @@ def headline(found: Attribution) -> Iterator[str]:
     claimed = fleet.filter(pl.col("optimization") != "")
     if not claimed.is_empty():
         won, recovered = (_saved(frame) for frame in (claimed, claimed.filter(pl.col("tier").is_in(IN_RECOVERY))))
-        rest = f"what nobody may claim {'added' if won <= saved else 'took'} {abs(saved - won):,.0f}"
-        yield f"Optimizations saved {won:,.0f} GPU-hours, {recovered:,.0f} of them in recoveries; {rest}."
+        rest = f"what nobody may claim {'added' if won <= saved else 'took'} {human(abs(saved - won), 'hours')}"
+        sums = f"{human(won, 'hours')} GPU-hours, {human(recovered, 'hours')} of them in recoveries"
+        yield f"Optimizations saved {sums}; {rest}."
 
 
 def _saved(frame: pl.DataFrame) -> float:

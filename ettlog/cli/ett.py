@@ -12,6 +12,7 @@ from ettlog.conventions import DIVIDED, GROUPINGS
 from ettlog.tables import Shown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -75,43 +76,34 @@ def command(
     it, and the residual between the two is a row of its own: what start-up and recovery do not explain.
     """
     import ettlog
-    from ettlog import ett
     from ettlog.cli.output import emit
+    from ettlog.ett import describe, owners
 
     fleet = ettlog.open(lake)
     selection["logged"] = logged
-    frame = ett(fleet, by=by, **selection, **conventions)
-    header = describe_of(fleet, selection, conventions)
-    if by:
-        total = None if set(by) & set(DIVIDED) else ett(fleet, **selection, **conventions)
-        emit(grouped(frame, by, total, header, conventions), out)
+    frame = ettlog.ett(fleet, by=by, **selection, **conventions)
+    header = describe(fleet, selection, **conventions)
+    if not by:
+        view = whole(frame, owners(fleet))
     else:
-        emit(whole(frame, header, conventions), out)
+        divided = set(by) & set(DIVIDED)
+        view = grouped(frame, by, None if divided else ettlog.ett(fleet, **selection, **conventions))
+    emit(view._replace(header=header, shown=titled(view.shown, conventions)), out)
 
 
-def describe_of(fleet: Any, selection: Selection, conventions: dict[str, Any]) -> list[str]:
-    """Return the header of a result."""
-    from ettlog.ett import describe
-
-    return describe(fleet, selection, **conventions)
-
-
-def whole(frame: pl.DataFrame, header: list[str], conventions: dict[str, Any]) -> View:
+def whole(frame: pl.DataFrame, owner: Mapping[str, str]) -> View:
     """Arrange the one row of a fleet as a table of components, then of the terms of the formula."""
     import polars as pl
 
     from ettlog.tables import View
 
     row = frame.row(0, named=True)
-    lines = [*_components(row), *_terms(row)]
+    lines = [*_components(row, owner), *_terms(row)]
     schema = {"name": pl.String, "gpu_hours": pl.Float64, "share": pl.Float64, "detail": pl.String}
-    view = View(frame, header, notes(frame), shown=_titled(TOTAL, conventions))
-    return view._replace(readable=pl.DataFrame(lines, schema=schema, orient="row"))
+    return View(frame, (), notes(frame), TOTAL, pl.DataFrame(lines, schema=schema, orient="row"))
 
 
-def grouped(
-    frame: pl.DataFrame, by: list[str], total: pl.DataFrame | None, header: list[str], conventions: dict[str, Any]
-) -> View:
+def grouped(frame: pl.DataFrame, by: list[str], total: pl.DataFrame | None) -> View:
     """Arrange one row per group, with a last row over all groups where the groups have walls of their own."""
     import polars as pl
 
@@ -124,7 +116,7 @@ def grouped(
     if total is not None:
         label = total.with_columns(pl.lit("all" if key == by[0] else "").alias(key) for key in by)
         readable = pl.concat([readable, label.select(readable.columns)])
-    return View(frame, header, notes(frame, by), _titled(shown, conventions), readable)
+    return View(frame, (), notes(frame, by), shown, readable)
 
 
 def notes(frame: pl.DataFrame, by: list[str] | None = None) -> list[str]:
@@ -160,15 +152,15 @@ UNKNOWN_BUDGET = 0.05
 """Share of the wall that may be unknown before a result says so."""
 
 
-def _components(row: dict[str, Any]) -> list[tuple[object, ...]]:
+def _components(row: dict[str, Any], owner: Mapping[str, str]) -> list[tuple[object, ...]]:
     from ettlog.lifecycle import COMPONENTS, PARTS
     from ettlog.tables import count
 
-    owners = {part.component: part.owner for part in PARTS}
-    lines: list[tuple[object, ...]] = [
-        (name, row[f"{name}_gpu_hours"], row[f"{name}_share"], f"owner: {owners[name]}" if owners[name] else None)
-        for name in COMPONENTS
-    ]
+    lines: list[tuple[object, ...]] = []
+    for name in COMPONENTS:
+        named = dict.fromkeys(owner[part.part] for part in PARTS if part.component == name and owner[part.part])
+        owned = f"owner: {', '.join(named)}" if named else None
+        lines.append((name, row[f"{name}_gpu_hours"], row[f"{name}_share"], owned))
     counts = f"{count(row['jobs'], 'job')}, {count(row['starts'], 'start')}"
     return [*lines, ("wall", row["wall_gpu_hours"], 1.0, counts)]
 
@@ -176,15 +168,14 @@ def _components(row: dict[str, Any]) -> list[tuple[object, ...]]:
 def _terms(row: dict[str, Any]) -> list[tuple[object, ...]]:
     from ettlog.tables import count
 
-    wall = row["wall_gpu_hours"]
     nof = row["failures"] + row["preemptions"]
     cold = row["starts"] - nof
     each = [_each(row["tts_hours"], cold, "cold start"), _each(row["ttr_hours"], nof, "recovery")]
     causes = f"{count(row['failures'], 'failure')} + {count(row['preemptions'], 'preemption')}"
     return [
         (None, None, None, None),
-        ("TTS", row["tts_gpu_hours"], row["tts_gpu_hours"] / wall, each[0]),
-        ("TTR", row["ttr_gpu_hours"], row["ttr_gpu_hours"] / wall, each[1]),
+        ("TTS", row["tts_gpu_hours"], row["tts_share"], each[0]),
+        ("TTR", row["ttr_gpu_hours"], row["ttr_share"], each[1]),
         ("NoF", None, None, f"{nof:,} = {causes}; {count(row['planned'], 'planned restart')} beside them"),
         (None, None, None, None),
         ("ETT", None, row["ett"], "effective training / wall"),
@@ -200,7 +191,7 @@ def _each(hours: float | None, number: int, noun: str) -> str:
     return f"{count(number, noun)}, {span(hours * 3.6e9)} each" if hours is not None else count(number, noun)
 
 
-def _titled(shown: Any, conventions: dict[str, Any]) -> list[Shown]:
+def titled(shown: Sequence[Shown], conventions: dict[str, Any]) -> list[Shown]:
     """Call the hours GPU-hours only where GPUs weigh."""
     plain = conventions.get("weight") == "none"
     return [item._replace(title=item.title.replace("GPU-h", "hours")) if plain else item for item in shown]

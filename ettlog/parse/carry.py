@@ -21,8 +21,8 @@ WINDOWS = (1 << 12, 1 << 16)
 NEAR, FAR = 4, 4096
 """Lines before that are tried one by one, and the most bytes one of them may have."""
 
-MANY = 2000
-"""Number of undated lines in a block from which all its stamps are found at once."""
+MANY = 32
+"""Undated steps in a block from which all its stamps are found at once."""
 
 
 class Neighbours(NamedTuple):
@@ -85,7 +85,7 @@ class DatedLines:
 
         The line behind is looked for only where `capped` says so, or where there is none before.
         """
-        if len(at) >= MANY:
+        if np.count_nonzero(capped) >= MANY:
             return self._all_around(at)
         rows, last, floor = [], (-1, NULL), 0
         for begin, wanted in zip(at.tolist(), capped.tolist(), strict=True):
@@ -144,6 +144,24 @@ def advance(place: Ints, before: Ints, behind: Ints, durations: Ints) -> Ints:
     run = total - (total - durations)[new][group] if len(place) else total
     found = np.where(before == NULL, behind, before + np.where(before == NULL, 0, run))
     return np.where((behind != NULL) & (found > behind), behind, found)
+
+
+def per_step(steps: Ints, launches: Ints, durations: Ints, total: NDArray[np.bool_]) -> Ints:
+    """Return printed durations of one step in microseconds, in line order: where `total`, the text gives the time since the loop began.
+
+    The difference to the line before is shared by the steps between; a first line shares its own by its number. A line that
+    goes back, or repeats a number, has none.
+    """
+    which = np.flatnonzero(total & (durations != NULL))
+    if not len(which):
+        return durations
+    step, since, launch = steps[which], durations[which], launches[which]
+    first = np.r_[True, launch[1:] != launch[:-1]]
+    gap = np.where(first, np.maximum(step, 1), np.diff(step, prepend=0))
+    passed = np.where(first, since, np.diff(since, prepend=0))
+    found = durations.copy()
+    found[which] = np.where((gap > 0) & (passed >= 0), passed // np.maximum(gap, 1), NULL)
+    return found
 
 
 def spans(steps: Ints, launches: Ints, durations: Ints) -> Ints:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from ettlog.errors import UsageError
 from ettlog.parse.stamp import DAY, SECOND, Stamp, find, has_clock, parse
 
-__all__ = ["SourceClock", "Stamp", "find", "has_clock", "parse"]
+__all__ = ["SourceClock", "Stamp", "find", "has_clock", "moved", "parse"]
 
 _EPOCH = datetime(1970, 1, 1)
 _QUARTER = 900 * SECOND
@@ -16,28 +16,51 @@ _MAX_OFFSET = 15 * 3600 * SECOND
 _SLACK = 120 * SECOND
 """Most an epoch value and a local stamp of one instant may differ beside whole quarters of an hour."""
 _BACK = 60 * SECOND
+NOMINAL = date(2000, 1, 1)
+"""Day on which stamps without a date stand, and whose year those without a year have, until the source shows a better one."""
 
 
 class SourceClock:
     """Turns stamps of one source, in the order of its lines, into UTC microseconds with the authority they have.
 
     `zone` is an IANA name or None; `year_hint` is the year to read stamps without one in, until a dated one is seen.
-    Raises `UsageError` for a zone nobody knows.
+    With `nominal`, stamps that lack what no stamp before them shows stand in a nominal year until one does; else they give no
+    instant. Raises `UsageError` for a zone nobody knows.
     """
 
-    def __init__(self, zone: str | None = None, year_hint: int | None = None) -> None:
+    def __init__(self, zone: str | None = None, year_hint: int | None = None, *, nominal: bool = False) -> None:
         """Keep the settings; nothing is inferred yet."""
+        self._nominal = nominal
         self._zone = _zone(zone)
         self._year_hint = year_hint
         self._last: int | None = None
         self._last_local: int | None = None
         self._offset: int | None = None
         self._notes: dict[str, None] = {}
+        self._missing = ""
+        """`year` or `date`: what the first stamps lack while no stamp has shown it."""
+        self._shift: int | None = None
 
     @property
     def inferences(self) -> list[str]:
         """Return one sentence for each thing that was inferred, in the order it first was."""
-        return list(self._notes)
+        if not self._missing or not self._nominal:
+            return list(self._notes)
+        if self._shift is None:
+            first = f"no stamp of this source shows a {self._missing}: they are read as of {NOMINAL.year}, which is no {self._missing} of it"
+        else:
+            first = f"the {self._missing} of the first stamps, which have none, comes from the first one that has it"
+        return [first, *self._notes]
+
+    @property
+    def guessing(self) -> bool:
+        """Tell whether incomplete stamps stand in the nominal year because none has shown a better one."""
+        return self._nominal and self._missing != "" and self._shift is None
+
+    @property
+    def shift(self) -> int:
+        """Return what instants in the nominal year have to be moved by once all lines are read, in microseconds."""
+        return self._shift or 0
 
     def observe(self, epoch_us: int, local_stamp: Stamp) -> None:
         """Learn from an epoch value and a local stamp of the same instant: the zone's offset, and the year."""
@@ -50,10 +73,16 @@ class SourceClock:
         if offset != self._offset:
             self._offset = offset
             self._note(f"zone {_show(offset)} inferred from an epoch value beside a local stamp")
+        self._settle(epoch_us + offset)
         self._keep(epoch_us, epoch_us + offset)
 
     def instant(self, stamp: Stamp) -> tuple[int | None, str]:
-        """Return (UTC microseconds, word of `lifecycle.CLOCKS`); (None, `none`) when a date cannot be inferred."""
+        """Return (UTC microseconds, word of `lifecycle.CLOCKS`); (None, `none`) when a missing date cannot be inferred.
+
+        With `nominal` it is in the nominal year then, to be moved by `shift` when all is read.
+        """
+        if stamp.year and stamp.date:
+            self._settle(stamp.us + (self._offset or 0))
         if stamp.zone != "local" and stamp.year and stamp.date:
             self._keep(stamp.us, stamp.us + (self._offset or 0))
             return stamp.us, "exact"
@@ -70,6 +99,12 @@ class SourceClock:
     def _keep(self, us: int, local: int) -> None:
         self._last, self._last_local = us, local
 
+    def _settle(self, real: int) -> None:
+        """Learn from the first whole stamp (local microseconds) where the stamps of the nominal year belong."""
+        if self.guessing and self._last_local is not None:
+            near = _nearest_year(self._last_local, real) - self._last_local
+            self._shift = near if self._missing == "year" else round((real - self._last_local) / DAY) * DAY
+
     def _complete(self, stamp: Stamp) -> tuple[int | None, bool]:
         if not stamp.date:
             return self._with_date(stamp.us), True
@@ -79,18 +114,21 @@ class SourceClock:
 
     def _with_year(self, us: int) -> int | None:
         if self._last_local is not None:
-            local = _nearest_year(us, self._last_local)
-            self._note("the year of stamps without one comes from the dated stamp before them")
-            return local
+            if not self.guessing:
+                self._note("the year of stamps without one comes from the dated stamp before them")
+            return _nearest_year(us, self._last_local)
         if self._year_hint is None:
-            return None
+            self._missing = self._missing or "year"
+            return _in_year(us, NOMINAL.year) if self._nominal else None
         self._note(f"the year of stamps without one is taken as {self._year_hint}")
         return _in_year(us, self._year_hint)
 
     def _with_date(self, us: int) -> int | None:
         if self._last_local is None:
-            return None
-        self._note("the date of stamps with a time of day only comes from the dated stamp before them")
+            self._missing = self._missing or "date"
+            return us + (NOMINAL - _EPOCH.date()).days * DAY if self._nominal else None
+        if not self.guessing:
+            self._note("the date of stamps with a time of day only comes from the dated stamp before them")
         return us + round((self._last_local - us) / DAY) * DAY
 
     def _to_utc(self, local: int) -> tuple[int, str]:
@@ -137,6 +175,12 @@ def _in_year(us: int, year: int) -> int:
 def _nearest_year(us: int, near: int) -> int:
     year = (_EPOCH + timedelta(microseconds=near)).year
     return min((_in_year(us, year + step) for step in (-1, 0, 1)), key=lambda local: abs(local - near))
+
+
+def moved(us: int, shift: int) -> int:
+    """Return an instant that may lie in the nominal year at the real one; a missing instant stays what it is."""
+    first = (NOMINAL - _EPOCH.date()).days * DAY
+    return us + shift if shift and first - DAY <= us < first + 368 * DAY else us
 
 
 def _show(offset: int) -> str:

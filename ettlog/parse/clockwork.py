@@ -9,12 +9,16 @@ from ettlog.parse import clock as clocks
 from ettlog.parse.template import NULL
 
 
+INFERRED = CLOCKS.index("date_inferred")
+NOMINAL = CLOCKS.index("date_nominal")
+
+
 class Clock:
     """Wraps a SourceClock; clock words are indices into lifecycle.CLOCKS."""
 
     def __init__(self, zone: str | None, year_hint: int | None) -> None:
         """Start the clock of one source; raises UsageError for an unknown zone."""
-        self.source = clocks.SourceClock(zone, year_hint)
+        self.source = clocks.SourceClock(zone, year_hint, nominal=True)
         self.zoned = zone is not None
         self.first: int | None = None
         self.last: int | None = None
@@ -34,6 +38,18 @@ class Clock:
         self.first = first if self.first is None else min(self.first, first)
         self.last = last if self.last is None else max(self.last, last)
         self._counts[code] += count
+
+    def settle(self) -> tuple[int, bool]:
+        """Move the first and last instant out of the nominal year when all is read.
+
+        Return what all instants in it have to be moved by, in microseconds, and whether they stay in it for good.
+        """
+        shift, guessing = self.source.shift, self.source.guessing
+        self.first = None if self.first is None else clocks.moved(self.first, shift)
+        self.last = None if self.last is None else clocks.moved(self.last, shift)
+        if guessing:
+            self._counts[NOMINAL] += self._counts.pop(INFERRED, 0)
+        return shift, guessing
 
     @property
     def word(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import signal
 from collections.abc import Callable, Mapping
 
@@ -73,6 +75,43 @@ def clock_span(text: bytes) -> int | None:
     return (day * 1440 + minutes) * 60_000_000 + seconds
 
 
+def before(text: bytes) -> int | None:
+    """Return a whole number less one: of a line that prints the number after the one that is meant."""
+    value = whole(text)
+    return None if value is None or value < 1 else value - 1
+
+
+def rounded(text: bytes) -> int | None:
+    """Return a whole number printed as a decimal or in engineering notation (`99.00`, `4.12e+3`), as exact as printed."""
+    head, _, power = text.strip().lower().partition(b"e")
+    exponent = whole(power or b"0")
+    if exponent is None or not 0 <= exponent < 10:
+        return None
+    value = scaled(head, 10**exponent)
+    return value if value is not None and value >= 0 else None
+
+
+def human_ms(text: bytes) -> int | None:
+    """Return milliseconds in human units (`258`, `1.21K`) in microseconds."""
+    factor = {b"K": 1_000, b"M": 1_000_000}.get(text[-1:], 1)
+    return scaled(text.rstrip(b"KM"), 1_000 * factor)
+
+
+def per_second(text: bytes) -> int | None:
+    """Return the microseconds of one step from a rate in steps per second."""
+    rate = scaled(text, 1_000_000)
+    return None if not rate or rate < 0 else 1_000_000_000_000 // rate
+
+
+def product(text: bytes) -> int | None:
+    """Return the product of all whole numbers in a text: the world size of a device mesh."""
+    value = math.prod(int(part) for part in re.findall(rb"\d{1,7}", text[:256]))
+    return value if 0 < value <= _INT32 else None
+
+
+_EPOCH, _OVER, _MORE = "_epoch", "_over", "_more"
+
+
 def _unit(unit_us: int) -> Callable[[bytes], int | None]:
     return lambda text: scaled(text, unit_us)
 
@@ -91,7 +130,44 @@ CONVERTERS: Mapping[str, tuple[str, Callable[[bytes], int | str | None]]] = {
     "duration_s": ("duration_us", _unit(1_000_000)),
     "duration_min": ("duration_us", _unit(60_000_000)),
     "hms": ("duration_us", clock_span),
+    "human_ms": ("duration_us", human_ms),
+    "per_s": ("duration_us", per_second),
+    "total_ms": ("duration_us", _unit(1_000)),
+    "total_s": ("duration_us", _unit(1_000_000)),
+    "step_next": ("step", before),
+    "step_rounded": ("step", rounded),
+    "world_product": ("world", product),
     "signal": ("code", signal_code),
     "stamp": ("stamp", words),
+    "epoch": (_EPOCH, whole),
+    "epoch_first": (_EPOCH, before),
+    "over": (_OVER, whole),
+    "more_s": (_MORE, _unit(1_000_000)),
 }
-"""Groups that are converted: name -> column, converter. `stamp` is read by the clock."""
+"""Groups that are converted: name -> column, converter. `stamp` is read by the clock, `total_*` is time since the loop began;
+`epoch` (from 0), `epoch_first` (from 1), `over` and `more_s` change another group's value (`combine`)."""
+
+HELPERS = frozenset(group for group, (column, _) in CONVERTERS.items() if column in (_EPOCH, _OVER, _MORE))
+"""Groups that fill no column of their own."""
+
+TOTALS = frozenset(group for group in CONVERTERS if group.startswith("total_"))
+"""Groups whose durations count from the beginning of the loop, not of the step."""
+
+
+def combine(found: dict[str, int | str]) -> dict[str, int | str]:
+    """Apply what the helper groups say, and take them out.
+
+    A step counted inside an epoch becomes one of the run (its target, that of the epoch, goes); a duration of several
+    steps becomes that of one; a second duration is added to the first.
+    """
+    epoch, over, more = (found.pop(name, None) for name in (_EPOCH, _OVER, _MORE))
+    step, duration = found.get("step"), found.get("duration_us")
+    if isinstance(epoch, int) and isinstance(step, int):
+        target = found.pop("target", None)
+        if isinstance(target, int):
+            found["step"] = epoch * target + step
+    if isinstance(duration, int) and isinstance(over, int) and over > 0:
+        found["duration_us"] = duration // over
+    if isinstance(duration, int) and isinstance(more, int):
+        found["duration_us"] = duration + more
+    return found

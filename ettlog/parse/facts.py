@@ -10,7 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ettlog.lifecycle import CLOCKS, KIND_BY_NAME
-from ettlog.parse.carry import advance, spans
+from ettlog.parse.carry import advance, per_step, spans
+from ettlog.parse.clock import moved
+from ettlog.parse.clockwork import INFERRED, NOMINAL
+from ettlog.parse.counting import Evidence
+from ettlog.parse.decode import TOTALS
 from ettlog.parse.format import Pattern
 from ettlog.parse.launches import Mark, number
 from ettlog.parse.template import COLUMNS, NULL
@@ -68,6 +72,7 @@ class Facts:
         self.patterns = patterns
         self.events: list[Event] = []
         self._marks: list[Mark] = []
+        self._evidence = Evidence(patterns)
         self._steps: list[Steps] = []
         self._undated: list[Undated] = []
         self._rows: list[pa.Table] = []
@@ -79,6 +84,7 @@ class Facts:
         self.events.extend(events)
         for event in events:
             pattern = self.patterns[event.pattern]
+            self._evidence.note(event.line, event.pattern, _OPENS[pattern.kind], event.values.get("target"))
             if _OPENS[pattern.kind] or _ENDS[pattern.kind]:
                 writer = (pattern.format, pattern.name, event.values.get("rank"), event.values.get("node"))
                 self._marks.append(Mark(event.line, _OPENS[pattern.kind], _ENDS[pattern.kind], writer))
@@ -103,29 +109,43 @@ class Facts:
             undated.behind[missing] = us
         self.waiting = False
 
-    def tables(self) -> tuple[pa.Table, pa.Table]:
-        """Return the event table and the step table."""
+    def tables(self, shift: int = 0, nominal: bool = False) -> tuple[pa.Table, pa.Table]:
+        """Return the event table and the step table.
+
+        Instants in the nominal year are moved by `shift` microseconds; with `nominal` they stay there and say so.
+        """
         self._flush()
         steps = _joined(self._steps)
         self._steps.clear()
-        launches = np.array(number(self._marks, steps.line.tolist()), np.int64)
-        step_launch = np.searchsorted(launches, steps.line, "right")
+        steps = _chosen(steps, self._evidence.counted(steps.line, steps.pattern, steps.values[1]))
+        _settle(shift, nominal, steps.ts, steps.clock)
         tiers = np.array([pattern.tier for pattern in self.patterns] or [1])[steps.pattern]
+        # a bar of something else before the loop begins is no step that could end a launch
+        sure = steps.line[tiers == tiers.min(initial=tiers.max(initial=1))]
+        launches = np.array(number(self._marks, sure.tolist()), np.int64)
+        step_launch = np.searchsorted(launches, steps.line, "right")
         kept = _lowest_tier(step_launch, tiers, len(launches))
-        steps, step_launch = Steps(*(_pick(part, kept) for part in steps)), step_launch[kept]
+        steps, step_launch = _chosen(steps, kept), step_launch[kept]
+        totals = np.array([not TOTALS.isdisjoint(pattern.groups) for pattern in self.patterns] or [False])
+        steps.values[2][:] = per_step(steps.values[0], step_launch, steps.values[2], totals[steps.pattern])
         undated = _all_undated(self._undated)
+        for column in (undated.before, undated.behind):
+            _settle(shift, nominal, column)
         steps, late = _carry_steps(steps, step_launch, undated)
-        return self._event_table(launches, undated, late), self._step_table(steps, step_launch)
+        return self._event_table(launches, undated, late, shift, nominal), self._step_table(steps, step_launch)
 
     def _flush(self) -> None:
         if self.events or not self._rows:
             self._rows.append(_event_rows(self.events, self.patterns))
             self.events = []
 
-    def _event_table(self, launches: Ints, undated: Undated, late: tuple[Ints, Ints, Ints]) -> pa.Table:
+    def _event_table(
+        self, launches: Ints, undated: Undated, late: tuple[Ints, Ints, Ints], shift: int, nominal: bool
+    ) -> pa.Table:
         rows = pa.concat_tables(self._rows).unify_dictionaries().combine_chunks()
         line = rows["line"].to_numpy()
         ts, clock = rows["ts"].to_numpy().copy(), rows["clock"].to_numpy().astype(np.int8)
+        _settle(shift, nominal, ts, clock)
         _carry_events(line, ts, clock, undated, late)
         schema = arrow_schema("event")
         made = {
@@ -151,6 +171,17 @@ class Facts:
         for name, values in zip(COLUMNS, steps.values, strict=True):
             made[name] = _nullable(values, schema.field(name).type)
         return pa.table([made[name] for name in schema.names], schema=schema)
+
+
+def _settle(shift: int, nominal: bool, ts: Ints, clock: NDArray[np.int8] | None = None) -> None:
+    if shift:
+        ts[:] = [moved(us, shift) for us in ts.tolist()]
+    if nominal and clock is not None:
+        clock[clock == INFERRED] = NOMINAL
+
+
+def _chosen(steps: Steps, kept: NDArray[np.bool_]) -> Steps:
+    return Steps(*(_pick(part, kept) for part in steps))
 
 
 def _pick(part: object, kept: NDArray[np.bool_]) -> object:

@@ -15,20 +15,21 @@ from pathlib import Path
 
 from ettlog.errors import FormatError
 from ettlog.lifecycle import CAUSES, KIND_BY_NAME
-from ettlog.parse.decode import CONVERTERS, NUMBERS, TEXTS
+from ettlog.parse.decode import CONVERTERS, HELPERS, NUMBERS, TEXTS, combine
 
 FOLDER = Path(__file__).parent / "formats"
 """Where the formats that come with ettlog live."""
 
 SOURCES = ("trainer", "launcher", "checkpoint", "compiler", "scheduler", "runtime")
-MIN_ANCHOR = 6
+MIN_ANCHOR = 5
+"""Shortest anchor in bytes: `it/s]` of a progress bar is one."""
 MAX_FILE = 1 << 20
 GROUP_NAMES = frozenset((*NUMBERS, *TEXTS, *CONVERTERS))
 """Every name a group of a regex may have."""
 
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 FORMAT_KEYS = {"name", "title", "source", "url", "pattern"}
-PATTERN_KEYS = {"name", "kind", "anchor", "regex", "constants", "ignore", "tier", "beside", "samples"}
+PATTERN_KEYS = {"name", "kind", "anchor", "regex", "constants", "ignore", "tier", "needs", "beside", "samples"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class Pattern:
     """Of the patterns of kind `step` seen in one launch only those of the lowest tier count."""
     ignore: bool = False
     """The line is noise by rule: counted as ignored, no event."""
+    needs: tuple[str, ...] = ()
+    """Patterns (format.name) of which one must have matched in the same source, else steps of this pattern do not count."""
     beside: tuple[str, ...] = ()
     """Patterns (`format.name`) that may match the same line: two writers glued together, or one line with two facts."""
 
@@ -109,7 +112,7 @@ def fields(pattern: Pattern, match: re.Match[bytes]) -> dict[str, int | str]:
             column, value = decode_group(group, text)
             if value is not None:
                 found[column] = value
-    return found
+    return found if HELPERS.isdisjoint(pattern.groups) else combine(found)
 
 
 def decode_group(group: str, text: bytes) -> tuple[str, int | str | None]:
@@ -242,7 +245,8 @@ def _read_pattern(path: Path, format_name: str, row: Mapping[str, object]) -> Pa
     regex = _text(path, row, "regex", place)
     return Pattern(
         format_name, name, kind, anchor, regex.encode(), _groups(path, regex, place), _constants(path, row, place),
-        _samples(path, row, place), tier, ignore, _beside(path, row, place),
+        _samples(path, row, place), tier, ignore, _names(path, row, "needs", place),
+        _names(path, row, "beside", place),
     )  # fmt: skip
 
 
@@ -285,8 +289,8 @@ def _sample(path: Path, row: object, place: str) -> Sample:
     raise _error(path, "a sample has the wrong type", "it is a text, or a table with line = ...", "mend it", place)
 
 
-def _beside(path: Path, row: Mapping[str, object], place: str) -> tuple[str, ...]:
-    names = row.get("beside", [])
+def _names(path: Path, row: Mapping[str, object], key: str, place: str) -> tuple[str, ...]:
+    names = row.get(key, [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise _error(path, "beside is no list of names", "it names patterns as format.name", "mend it", place)
+        raise _error(path, f"{key} is no list of names", "it names patterns as format.name", "mend it", place)
     return tuple(names)

@@ -129,7 +129,7 @@ class Facts:
 
         A row without any instant has no clock.
         """
-        row = {key: shown(value) if isinstance(value, str) else value for key, value in fields.items()}
+        row: dict[str, Any] = {key: shown(value) if isinstance(value, str) else value for key, value in fields.items()}
         stamps = [row[name] for name in _STAMPS if row.get(name) is not None]
         clock = clock if stamps else UNDATED
         self._clocks[clock] += 1

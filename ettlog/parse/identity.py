@@ -75,6 +75,8 @@ def resolve(path: str, hints: Mapping[str, str], config: Config) -> Identity:
 
 def _identity(job: str, found: Mapping[str, str], stream: str, how: dict[str, str]) -> Identity:
     numbers = {name: _number(found.get(name)) for name in NUMBERS}
+    # Starts of one writer in folders of their own are parts of one text, one after the other.
+    part = numbers["part"] if numbers["part"] is not None else numbers["start"]
     return Identity(
         job_name=job,
         cluster=found.get("cluster"),
@@ -85,7 +87,7 @@ def _identity(job: str, found: Mapping[str, str], stream: str, how: dict[str, st
         rank=numbers["rank"],
         node=found.get("node"),
         stream=stream,
-        part=numbers["part"] or 0,
+        part=part or 0,
         how=how,
     )
 

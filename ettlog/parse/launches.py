@@ -7,6 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 Writer = tuple[object, ...]
+NOBODY = (None, None)
+"""Rank and node of a writer that does not say who it is."""
+ANNOUNCED = 3
+"""Level of a trainer that announces itself, maybe in several copies."""
 
 
 class Mark(NamedTuple):
@@ -14,7 +18,7 @@ class Mark(NamedTuple):
 
     line: int
     opens: int
-    """1: a launcher, 2: a worker, 0: this line only ends."""
+    """1: a launcher, 2: a worker, 3: a trainer that announces itself, 0: this line only ends."""
     ends: bool
     writer: Writer
     """Pattern, rank and node: who wrote it."""
@@ -26,6 +30,8 @@ class _Launch:
     def __init__(self, mark: Mark) -> None:
         self.level = mark.opens
         self.writers = {mark.writer}
+        self.below: set[Writer] = set()
+        """Writers of lower levels."""
         self.ended = self.stepped = False
 
     def joined_by(self, mark: Mark) -> bool:
@@ -33,10 +39,17 @@ class _Launch:
         if self.stepped or (self.ended and not self._late(mark)):
             return False
         if mark.opens > self.level:  # a worker below the launcher
+            self.below.add(mark.writer)
+            return True
+        if mark.opens == self.level == ANNOUNCED:  # copies from ranks that do not say who they are
+            self.writers.add(mark.writer)
             return True
         if mark.opens == self.level and mark.writer in self.writers:
             # nodes that do not say who they are print the same first line one after another
-            return mark.opens > 1 and mark.writer[-2:] == (None, None) and len(self.writers) == 1
+            return mark.opens > 1 and mark.writer[-2:] == NOBODY and len(self.writers) == 1
+        if self.level == ANNOUNCED:  # what it announced goes on: the first worker or launcher line counts from here
+            self.level, self.writers = mark.opens, {mark.writer}
+            return True
         if mark.opens < self.level:  # a launcher comes before its workers: these were another launch's
             return False
         self.writers.add(mark.writer)
@@ -45,7 +58,9 @@ class _Launch:
     def _late(self, mark: Mark) -> bool:
         """Tell whether a worker of the same launch is late: something failed before all had printed their first line."""
         same = any(writer[0] == mark.writer[0] for writer in self.writers)
-        return mark.opens > self.level or (mark.opens == self.level > 1 and same and mark.writer not in self.writers)
+        if mark.opens > self.level:
+            return mark.writer not in self.below or mark.writer[-2:] == NOBODY
+        return mark.opens == self.level > 1 and same and mark.writer not in self.writers
 
 
 def number(marks: Iterable[Mark], steps: Sequence[int]) -> list[int]:

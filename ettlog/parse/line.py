@@ -70,13 +70,17 @@ class LineReader:
         return found
 
     def _instant(self, peeled: Peeled, values: dict[str, int | str]) -> tuple[int, int, bool]:
-        """Return (instant or NULL, clock, whether there is a stamp that is none): of the prefix, the pattern, or the text."""
+        """Return (instant or NULL, clock, whether there is a stamp that is none): of the prefix, the pattern, or the text.
+
+        A stamp that the pattern names stands above the prefix where it is an instant by itself: it says when it happened.
+        """
         named = values.pop("stamp", None)
-        if peeled.stamp is not None:
+        own = clocks.parse(str(named)) if named is not None else None
+        if peeled.stamp is not None and (own is None or own.zone == "local"):
             stamp = clocks.parse(peeled.stamp)
             self._learn_zone(stamp, peeled.body)
         elif named is not None:
-            stamp = clocks.parse(str(named))
+            stamp = own
         else:
             stamp = clocks.find(peeled.body)
         if stamp is None:

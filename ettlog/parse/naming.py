@@ -16,6 +16,15 @@ GENERIC = re.compile(
 )
 """Stems that say nothing about the job: the folder names it."""
 
+TELEMETRY = re.compile(
+    r"dedicated_log_torch_trace(?:_\w{1,12})?|events(?:_\d{1,10}){0,2}|\w{1,40}\.\d{8}-\d{6}-[A-Z0-9]{6}"
+    r"|cycle_info(?:\.[\w-]+){0,3}|progress|metrics|one_?logger|goodput\w{0,20}"
+)
+"""Names that tools give their files beside a trainer's log: the folder names the job, no number is an allocation."""
+
+TELEMETRY_FOLDERS = frozenset(("structured_logs", "torch_trace", "torch_traces", "nvrx"))
+"""Folders that tools make for such files: the folder above names the job."""
+
 _PART = re.compile(r"[._-]part[_-]?(\d{1,4})(?:[_-]?of[_-]?(\d{1,4}))?$", re.IGNORECASE)
 _ROTATED = re.compile(r"\.(\d{1,3})$")
 _DATED = re.compile(r"(\.\w{1,8})[-.]((?:19|20)\d\d-?[01]\d-?[0-3]\d)$")
@@ -53,7 +62,7 @@ def take_apart(path: str, node: str = "") -> Named:
     folders, in_folder = _folders(list(pure.parts[:-1]))
     stem, in_name, ending = _file(pure.name)
     stem = _tokens(stem, in_name, node)
-    bare = _allocation(stem, in_name)
+    bare = "" if TELEMETRY.fullmatch(stem) else _allocation(stem, in_name)
     below = folders[1:] or folders
     generic = not bare or GENERIC.fullmatch(bare) is not None
     job = "/".join(below if generic else [*folders[1:], bare]) or bare or pure.name
@@ -75,7 +84,7 @@ def _folders(parts: list[str]) -> tuple[list[str], dict[str, str]]:
             found["rank"] = part  # torchrun: RUN/attempt_0/3/stdout.log
         elif _NODE.fullmatch(part):
             found["node"] = part
-        else:
+        elif part not in TELEMETRY_FOLDERS:
             allocation = _FOLDER_ALLOCATION.fullmatch(part)
             if allocation:
                 found["allocation"] = allocation[1]
@@ -108,7 +117,7 @@ def _rotation(name: str, found: dict[str, str]) -> str:
         found["part"] = f"-{30000000 - int(dated[2].replace('-', ''))}"
         return name[: dated.start(2) - 1]
     rotated = _ROTATED.search(name)
-    if rotated and rotated.start() > 0 and not _RANK.search(name):
+    if rotated and rotated.start() > 0 and not _RANK.search(name) and not name.startswith("cycle_info."):
         found["part"] = f"-{int(rotated[1])}"
         return name[: rotated.start()]
     return name

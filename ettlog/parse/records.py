@@ -7,19 +7,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ettlog.parse import (
+    aws_batch,
     blocks,
     dlrover_events,
     goodput_entries,
+    k8s,
+    k8s_pod_text,
+    kueue_log,
+    kueue_watch,
     maxtext_metrics,
     nvrx_cycles,
     one_logger,
+    ray_export,
     resiliency_log,
     sacct,
     sacct_lines,
+    sagemaker,
     titan_jsonl,
     torch_trace,
 )
 from ettlog.parse.parsed import Parsed, ScanOptions
+from ettlog.parse.traces import philly, swf, tables
 
 HEAD = 1 << 16
 """Bytes of text a reader is shown to know its input by."""
@@ -42,6 +50,16 @@ READERS: tuple[Reader, ...] = (
     Reader(resiliency_log.NAME, resiliency_log.sniff, resiliency_log.read),
     Reader(maxtext_metrics.NAME, maxtext_metrics.sniff, maxtext_metrics.read),
     Reader(nvrx_cycles.NAME, nvrx_cycles.sniff, nvrx_cycles.read),
+    Reader(ray_export.NAME, ray_export.sniff, ray_export.read),
+    Reader(kueue_log.NAME, kueue_log.sniff, kueue_log.read),
+    Reader(kueue_watch.NAME, kueue_watch.sniff, kueue_watch.read),
+    Reader(philly.NAME, philly.sniff, philly.read),
+    Reader(k8s.NAME, k8s.sniff, k8s.read),
+    Reader(aws_batch.NAME, aws_batch.sniff, aws_batch.read),
+    Reader(sagemaker.NAME, sagemaker.sniff, sagemaker.read),
+    Reader(k8s_pod_text.NAME, k8s_pod_text.sniff, k8s_pod_text.read),
+    Reader(swf.NAME, swf.sniff, swf.read),
+    Reader(tables.NAME, tables.sniff, tables.read),
     Reader(sacct.NAME, sacct.sniff, sacct.read),
 )
 """All readers; the first that knows a source reads it, so what could be mistaken for another kind stands last."""

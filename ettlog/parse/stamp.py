@@ -35,7 +35,7 @@ class Stamp(NamedTuple):
 
 _FIND = re.compile(
     rb"(?<![\w.:])(?:"
-    rb"(?P<y>\d{4})-(?P<mo>\d\d)-(?P<d>\d\d)(?P<sep>[T _])"
+    rb"(?P<y>\d{4})-(?P<mo>\d\d)-(?P<d>\d\d)(?P<sep>[T _-])"
     rb"|(?P<usmo>\d\d)/(?P<usd>\d\d)/(?P<usy>\d{4}) "
     rb"|[IWEFVC](?P<gmo>\d{1,2})(?P<gd>\d\d) "
     rb"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<cmo>[A-Z][a-z][a-z]) {1,2}(?P<cd>\d{1,2}) "
@@ -144,7 +144,7 @@ def _stands_alone(match: re.Match[bytes], line: bytes) -> bool:
 
 def _day(match: re.Match[bytes]) -> tuple[int | None, str, bool]:
     if match["y"]:
-        layout = {b"T": "iso", b" ": "iso_blank", b"_": "torchelastic"}[match["sep"]]
+        layout = {b"T": "iso", b" ": "iso_blank", b"_": "torchelastic", b"-": "hccl"}[match["sep"]]
         return _ordinal(int(match["y"]), int(match["mo"]), int(match["d"])), layout, True
     if match["usy"]:
         return _ordinal(int(match["usy"]), int(match["usmo"]), int(match["usd"])), "us_slash", True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ettlog.parse import clock as clocks
-from ettlog.parse.decode import NUMBERS
+from ettlog.parse.decode import NUMBERS, TEXTS
 from ettlog.parse.envelope import Peeled, peel
 from ettlog.parse.format import Pattern, fields
 from ettlog.parse.uniform import Proof
@@ -29,7 +29,10 @@ NULL = -(1 << 63)
 """Stands for a missing value in integer columns."""
 
 COLUMNS = ("step", "target", "duration_us", "samples", "skipped", "rank")
-_UNITS = {"duration_us": 1, "duration_ms": 1_000, "duration_s": 1_000_000, "duration_min": 60_000_000}
+_UNITS = {
+    "duration_us": 1, "duration_ms": 1_000, "duration_s": 1_000_000, "duration_min": 60_000_000,
+    "total_ms": 1_000, "total_s": 1_000_000,
+}  # fmt: skip
 _DIGITS = frozenset(b"0123456789")
 _DATE = re.compile(
     rb"(?P<y>\d{4})[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T _](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?"
@@ -141,10 +144,10 @@ def _numbers(peeled: Peeled, match: re.Match[bytes], pattern: Pattern) -> tuple[
     values = fields(pattern, match)
     for group in pattern.groups:
         column = "duration_us" if group in _UNITS else group
-        if match[group] is None or (group not in _UNITS and group not in NUMBERS and group != "hms"):
+        if match[group] is None or group in TEXTS or group == "stamp":
             continue
-        if group == "hms":
-            raise Unlearnable
+        if group not in _UNITS and group not in NUMBERS:
+            raise Unlearnable  # its value is more than the digits of one number
         number = _number(match[group], peeled.offset + match.start(group), column, _UNITS.get(group, 1), group in _UNITS)
         if number is None:
             if any(48 <= byte < 58 for byte in match[group]) or column in values:
@@ -168,13 +171,14 @@ def _number(text: bytes, at: int, column: str, unit: int, decimal: bool) -> Numb
 
 def _clock(line: bytes, peeled: Peeled, match: re.Match[bytes]) -> tuple[Clock | None, bool]:
     """Return where the stamp of the line lies, and whether that is told without reading behind the match."""
-    if peeled.stamp is not None:
+    named = match.groupdict().get("stamp")
+    own = clocks.parse(named) if named is not None else None
+    if peeled.stamp is not None and (own is None or own.zone == "local"):
         at = line.find(peeled.stamp)
         return _place(line, at, at + len(peeled.stamp), clocks.parse(peeled.stamp)), True
-    named = match.groupdict().get("stamp")
     if named is not None:
         at = peeled.offset + match.start("stamp")
-        return _place(line, at, at + len(named), clocks.parse(named)), True
+        return _place(line, at, at + len(named), own), True
     stamp = clocks.find(peeled.body)
     if stamp is None:
         if clocks.has_clock(peeled.body) or _EPOCH.search(peeled.body):

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
 from ettlog.parse import jsonl, torch_metrics, vocabulary
-from ettlog.parse.gather import BAD_RECORD, DUPLICATE, IGNORED, MATCHED, UNMATCHED, Facts, Instant, exact
+from ettlog.parse.gather import BAD_RECORD, DUPLICATE, IGNORED, MATCHED, NO_CLOCK, UNMATCHED, Facts, Instant, exact
 from ettlog.parse.jsonl import Record
 from ettlog.parse.stamp import Stamp
 
@@ -74,14 +75,16 @@ class Compiles:
         self._later: list[tuple[int, Stamp | None, str, str, dict[str, Any]]] = []
         self._untimed: list[tuple[int, Stamp | None, torch_metrics.Told, dict[str, Any], bool]] = []
         self._observed = False
-        self._ends: list[Stamp] = []
+        self._first: tuple[int, Stamp] | None = None
+        self._last: Stamp | None = None
 
     def take(self, line: int, stamp: Stamp | None, record: Record, payload: bytes) -> str:
         """Take one record; returns its outcome."""
         kind = kind_of(record)
         if stamp is not None:
-            self._ends[1:] = [stamp] if self._ends else []
-            self._ends = self._ends or [stamp]
+            self._last = stamp
+            if self._first is None:
+                self._first = (line, stamp)
         common = {"rank": self._rank(record)}
         self._restart(line, stamp, record, common)
         if kind == "chromium_event":
@@ -217,33 +220,40 @@ class Compiles:
             self._facts.clock.observe(us, stamp)
 
     def finish(self) -> None:
-        """Add what had to wait for the zone and the year, compiles without an interval, and compiles that never
-        ended.
-        """
-        for line, stamp, kind, pattern, fields in self._later:
-            self._facts.event(line, kind, pattern, self._at(stamp), **fields)
-        for line, stamp, told, fields, again in self._untimed:
-            self._by_metrics(line, self._at(stamp), told, fields, again)
+        """Add what waited for the zone and the year, compiles without an interval, and those that never ended."""
+        if self._first is not None:
+            line, stamp = self._first
+            self._facts.event(line, _TOLD["first_record"], "first_record", self._at(stamp), rank=self._file_rank)
+            self._facts.saw(self._at(self._last))
+        for at_line, when, kind, pattern, fields in self._later:
+            self._facts.event(at_line, kind, pattern, self._at(when), **fields)
+        covered = _union(self._intervals)
+        for at_line, when, told, fields, again in self._untimed:
+            self._by_metrics(at_line, self._at(when), told, fields, again, covered)
         for stack in self._stacks.values():
-            for name, us, line, compile_id in stack[:1]:
-                at = exact(us)
-                if at is not None:
-                    self._facts.event(
-                        line, _COMPILES["never_ended"], name, at, rank=self._file_rank, name=_shown(compile_id)
-                    )
+            for name, us, at_line, compile_id in stack[:1]:
+                fields = {"rank": self._file_rank, "name": _shown(compile_id)}
+                self._facts.event(at_line, _COMPILES["never_ended"], name, exact(us) or NO_CLOCK, **fields)
 
     def _at(self, stamp: Stamp | None) -> Instant:
         us, clock = self._facts.clock.instant(stamp) if stamp is not None else (None, "none")
         return Instant(us, clock)
 
     def _by_metrics(
-        self, line: int, at: Instant, told: torch_metrics.Told, fields: dict[str, Any], again: bool
+        self,
+        line: int,
+        at: Instant,
+        told: torch_metrics.Told,
+        fields: dict[str, Any],
+        again: bool,
+        covered: list[tuple[int, int]],
     ) -> None:
         end = exact(told.end_us) or at
         if told.duration_us is None or end.us is None:
             return
         middle = end.us - told.duration_us // 2
-        if any(begin <= middle <= finish for begin, finish in self._intervals):
+        at_or_before = bisect_right(covered, (middle, end.us))
+        if at_or_before and middle <= covered[at_or_before - 1][1]:
             return
         compile_id = fields.pop("compile_id")
         kind, pattern = (_COMPILES["again"], "metrics_again") if again else (_COMPILES["first"], "metrics")
@@ -265,6 +275,17 @@ def _shown(compile_id: CompileId) -> str:
 def _kind(compile_id: CompileId, told: torch_metrics.Told | None) -> tuple[str, str]:
     which = "again" if (compile_id[2] or 0) > 0 else "first"
     return _COMPILES[which], "failed" if told is not None and told.failed else which
+
+
+def _union(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return intervals that overlap as one, in order."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(intervals):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((begin, end))
+    return joined
 
 
 def _first_reason(payload: bytes) -> str | None:

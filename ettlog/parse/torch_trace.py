@@ -102,6 +102,8 @@ class Trace:
         self._open: TraceRecord | None = None
         self.ok = self.damaged = 0
         """Payloads whose MD5 matched, and those whose did not."""
+        self.records = self.outside = 0
+        """Records that were read, and lines that are neither a record nor a payload."""
 
     def feed(self, lines: Iterable[Line]) -> None:
         """Take all lines of a file."""
@@ -112,6 +114,7 @@ class Trace:
             match = None if line.long else _PREFIX.match(line.text)
             if match is None:
                 self._close()
+                self.outside += 1
                 outcome = LONG if line.long else UNMATCHED if line.text.strip() else IGNORED
                 self._facts.count(outcome, line.text)
             else:
@@ -129,6 +132,7 @@ class Trace:
             outcome = BAD_TIME if record is not None else BAD_RECORD if line.ended else TORN
             self._facts.count(outcome, line.text)
             return
+        self.records += 1
         expected = record.get("has_payload")
         self._open = TraceRecord(
             line.number, stamp, record, expected if isinstance(expected, str) else "", torch_compile.wants(record)

@@ -1,7 +1,7 @@
 -- One row per step line of a start, copies from several ranks joined, with the number of steps it covers.
 -- needs: step, _stream, launch, mark, _placed
--- job: job
--- k: number of the start in its job
+-- gid: number of the start over all jobs
+-- jid: number of the first start of the job over all jobs
 -- step: step printed
 -- covered: steps since the line before; a first line covers the steps since the checkpoint, or one log interval
 -- opens: whether it is the first line of its start
@@ -9,32 +9,48 @@
 -- dated: whether such a line holds an instant of its own
 -- before_us: instant of the line before
 -- total_us: printed duration of one step times the steps covered
--- evidence: path and line
+-- no: number of the source
+-- line: line number in the source
+-- Starts and sources are numbers here, not names: these are the rows that there may be millions of.
 WITH twin AS (
-  SELECT job, k, step, min(at_us) AS at_us FROM mark WHERE kind = 'step_twin' AND dated GROUP BY job, k, step
+  SELECT gid, step, min(at_us) AS at_us FROM mark WHERE kind = 'step_twin' AND dated GROUP BY gid, step
 ),
 placed AS (
-  SELECT l.job, l.k, s.path, t.line, t.step, CASE WHEN t.duration_us > 0 THEN t.duration_us END AS duration_us,
-    t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none') AS own, t.ts, w.at_us AS twin_us,
-    row_number() OVER (PARTITION BY l.job, l.k, t.step ORDER BY CASE WHEN t.ts IS NULL THEN 2 WHEN t.clock IN ('carried', 'none')
-      THEN 1 ELSE 0 END, s.path, t.line) AS nth
+  SELECT l.gid, l.gid - l.k AS jid, s.no, t.line, t.step, CASE WHEN t.duration_us > 0 THEN t.duration_us END AS duration_us,
+    t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none') AS own, t.ts, w.at_us AS twin_us
   FROM step AS t JOIN _stream AS s ON s.key = t.key
   JOIN launch AS l ON l.stream = s.stream AND l.launch = s.launches_before + t.launch
-  LEFT JOIN twin AS w ON w.job = l.job AND w.k = l.k AND w.step = t.step
+  LEFT JOIN twin AS w ON w.gid = l.gid AND w.step = t.step
   WHERE t.step IS NOT NULL
 ),
+copied AS (
+  -- most starts have no copies: sorting a million rows for nothing took a third of the time
+  SELECT gid FROM placed GROUP BY gid HAVING count(*) <> count(DISTINCT step)
+),
+ranked AS (
+  SELECT *, row_number() OVER (PARTITION BY gid, step
+    ORDER BY CASE WHEN ts IS NULL THEN 2 WHEN own THEN 0 ELSE 1 END, no, line) AS nth
+  FROM placed WHERE gid IN (SELECT gid FROM copied)
+),
+single AS (
+  SELECT gid, jid, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts) AS ts, twin_us
+  FROM placed WHERE gid NOT IN (SELECT gid FROM copied)
+  UNION ALL
+  SELECT gid, jid, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts), twin_us
+  FROM ranked WHERE nth = 1
+),
 ordered AS (
-  SELECT job, k, step, path, line, duration_us, own OR twin_us IS NOT NULL AS dated,
-    max(CASE WHEN own THEN ts ELSE coalesce(twin_us, ts) END) OVER w AS at_us, lag(step) OVER w AS step_before
-  FROM placed
-  WHERE nth = 1
-  WINDOW w AS (PARTITION BY job, k ORDER BY step ROWS UNBOUNDED PRECEDING)
+  SELECT gid, jid, step, no, line, duration_us, own OR twin_us IS NOT NULL AS dated, max(ts) OVER w AS at_us,
+    max(ts) OVER (PARTITION BY gid ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_us,
+    lag(step) OVER w AS step_before
+  FROM single
+  WINDOW w AS (PARTITION BY gid ORDER BY step ROWS UNBOUNDED PRECEDING)
 ),
 every AS (
-  SELECT job, k, min(step - step_before) AS steps FROM ordered GROUP BY job, k
+  SELECT gid, jid, min(step - step_before) AS steps FROM ordered GROUP BY gid, jid
 ),
 usual AS (
-  SELECT job, max(steps) AS steps FROM every GROUP BY job
+  SELECT jid, max(steps) AS steps FROM every GROUP BY jid
 ),
 counted AS (
   SELECT o.*, CASE
@@ -42,11 +58,9 @@ counted AS (
       WHEN p.resumed_from < o.step THEN o.step - p.resumed_from
       ELSE greatest(least(o.step, coalesce(e.steps, u.steps, 1)), 1) END AS covered
   FROM ordered AS o
-  JOIN every AS e ON e.job = o.job AND e.k = o.k
-  JOIN usual AS u ON u.job = o.job
-  JOIN _placed AS p ON p.job = o.job AND p.k = o.k
+  JOIN every AS e ON e.gid = o.gid
+  JOIN usual AS u ON u.jid = o.jid
+  JOIN _placed AS p ON p.gid = o.gid
 )
-SELECT job, k, step, covered, step_before IS NULL AS opens, at_us, dated,
-  lag(at_us) OVER (PARTITION BY job, k ORDER BY step) AS before_us,
-  duration_us * covered AS total_us, path || ':' || CAST(line AS VARCHAR) AS evidence
+SELECT gid, jid, step, covered, step_before IS NULL AS opens, at_us, dated, before_us, duration_us * covered AS total_us, no, line
 FROM counted

@@ -1,5 +1,5 @@
 -- One row per interval that its own lines bound: a begin and an end, or an end with its duration.
--- needs: mark, lifecycle_kind, _work
+-- needs: mark, lifecycle_kind, _work, _placed
 -- job: job
 -- k: number of the start in its job
 -- part: what went on
@@ -14,7 +14,8 @@ instant AS (
   SELECT m.job, m.k, m.path, m.line, m.at_us, CASE WHEN m.dated THEN m.at_us END AS stamp_us, CASE WHEN m.dated THEN 0 ELSE 1 END AS place
   FROM mark AS m JOIN undated AS u ON u.job = m.job AND u.k = m.k
   UNION ALL
-  SELECT w.job, w.k, NULL, NULL, w.begin_us, w.begin_us, 0 FROM _work AS w JOIN undated AS u ON u.job = w.job AND u.k = w.k
+  SELECT u.job, u.k, NULL, NULL, w.begin_us, w.begin_us, 0 FROM _work AS w JOIN _placed AS p ON p.gid = w.gid
+  JOIN undated AS u ON u.job = p.job AND u.k = p.k
 ),
 bound AS (
   -- an undated result was printed between the stamps around it, and what came before it is the evaluation
@@ -24,7 +25,8 @@ bound AS (
 ),
 edged AS (
   SELECT m.job, m.k, k.part, k.edge,
-    CASE WHEN m.kind = 'evaluation_end' AND NOT m.dated THEN coalesce(b.next_us, m.at_us) ELSE m.at_us END AS at_us, m.duration_us, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence,
+    CASE WHEN m.kind = 'evaluation_end' AND NOT m.dated THEN coalesce(b.next_us, m.at_us) ELSE m.at_us END AS at_us,
+    m.duration_us, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence,
     m.path, m.line
   FROM mark AS m
   JOIN lifecycle_kind AS k ON k.kind = m.kind
@@ -36,9 +38,9 @@ lined AS (
   SELECT job, k, part, edge, at_us, dated, evidence, path, line FROM edged WHERE edge <> 'both'
   UNION ALL
   -- an evaluation that only prints its results began with the last step line before it
-  SELECT w.job, w.k, 'evaluation', 'line', w.end_us, FALSE, w.evidence, w.evidence, 0
-  FROM _work AS w
-  WHERE w.job IN (SELECT job FROM edged WHERE part = 'evaluation')
+  SELECT p.job, p.k, 'evaluation', 'line', w.end_us, FALSE, NULL, '', 0
+  FROM _work AS w JOIN _placed AS p ON p.gid = w.gid
+  WHERE p.job IN (SELECT job FROM edged WHERE part = 'evaluation')
 ),
 turned AS (
   SELECT *, CASE WHEN edge <> 'end' AND coalesce(lag(edge) OVER w, 'end') <> 'begin'

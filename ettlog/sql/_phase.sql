@@ -10,10 +10,10 @@
 -- stop_us: the failure, or the end of the loop
 -- done_us: the start is over: hardware given back, or last line
 WITH stepped AS (
-  SELECT job, k, min(begin_us) AS begin_us, max(end_us) AS end_us FROM _work GROUP BY job, k
+  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us FROM _work GROUP BY gid
 ),
 fresh AS (
-  SELECT job, k, min(begin_us) AS begin_us FROM _piece WHERE nature <> 'replay' GROUP BY job, k
+  SELECT gid, min(begin_us) AS begin_us FROM _piece WHERE nature <> 'replay' GROUP BY gid
 ),
 waited AS (
   SELECT job, k, max(end_us) AS end_us
@@ -22,21 +22,23 @@ waited AS (
 ),
 told AS (
   SELECT m.job, m.k, max(CASE WHEN m.kind = 'heartbeat' THEN m.at_us END) AS alive_us,
-    max(CASE WHEN p.component = 'trainer_init' THEN m.at_us END) AS init_us
+    max(CASE WHEN p.component = 'trainer_init' THEN m.at_us END) AS init_us,
+    -- a watchdog prints how long it has waited: until then the ranks were at work
+    min(CASE WHEN m.kind = 'failure' AND m.duration_us > 0 THEN m.at_us - m.duration_us END) AS stalled_us
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind LEFT JOIN lifecycle_part AS p ON p.part = k.part
   GROUP BY m.job, m.k
 ),
 stopped AS (
   SELECT p.job, p.k, p.first_us, p.last_us, p.train_us, p.held_to_us, p.last_in_allocation, s.end_state, s.ended_us,
-    w.begin_us AS loop_us, w.end_us AS step_end_us, f.begin_us AS new_us, t.init_us, t.alive_us, h.end_us AS waited_us,
+    w.begin_us AS loop_us, w.end_us AS step_end_us, f.begin_us AS new_us, t.init_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
     greatest(w.end_us, CASE
       WHEN s.end_state = 'completed' THEN coalesce(w.end_us, p.train_us, t.init_us, p.last_us)
       WHEN s.end_state IN ('unknown', 'truncated') THEN p.last_us
       ELSE coalesce(s.failed_us, s.ended_us, p.last_us) END) AS stop_us
   FROM _placed AS p
   JOIN _start AS s ON s.job = p.job AND s.k = p.k
-  LEFT JOIN stepped AS w ON w.job = p.job AND w.k = p.k
-  LEFT JOIN fresh AS f ON f.job = p.job AND f.k = p.k
+  LEFT JOIN stepped AS w ON w.gid = p.gid
+  LEFT JOIN fresh AS f ON f.gid = p.gid
   LEFT JOIN told AS t ON t.job = p.job AND t.k = p.k
   LEFT JOIN waited AS h ON h.job = p.job AND h.k = p.k
   WHERE p.first_us IS NOT NULL
@@ -44,7 +46,7 @@ stopped AS (
 SELECT job, k, least(first_us, loop_us) AS begin_us,
   greatest(first_us, coalesce(loop_us, least(train_us, stop_us), stop_us)) AS loop_us, new_us, step_end_us,
   CASE WHEN step_end_us IS NOT NULL OR train_us IS NOT NULL
-    THEN least(stop_us, greatest(step_end_us, train_us, waited_us, alive_us)) END AS progress_us,
+    THEN least(stop_us, greatest(step_end_us, train_us, waited_us, alive_us, stalled_us)) END AS progress_us,
   stop_us,
   CASE WHEN last_in_allocation AND held_to_us IS NOT NULL THEN greatest(stop_us, held_to_us)
     ELSE greatest(stop_us, last_us, ended_us) END AS done_us

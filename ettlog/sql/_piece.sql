@@ -1,24 +1,25 @@
 -- One row per step line and nature of its steps: replayed first, then new, then new and lost.
 -- needs: _work
--- job: job
--- k: number of the start in its job
+-- gid: number of the start over all jobs
 -- nature: replay, step, abandoned
 -- begin_us: the piece begins
 -- end_us: the piece ends
 -- first_step: first step
 -- last_step: last step
 -- dated: whether the instant was printed
--- evidence: path and line
+-- no: number of the source
+-- line: line number in the source
 WITH cut AS (
   SELECT *, work_us + (end_us - work_us) * replayed // covered AS replayed_us,
     work_us + (end_us - work_us) * (covered - lost) // covered AS kept_us
   FROM _work
 )
-SELECT job, k, 'replay' AS nature, work_us AS begin_us, replayed_us AS end_us, first_step, first_step + replayed - 1 AS last_step, dated, evidence
+SELECT gid, 'replay' AS nature, work_us AS begin_us, replayed_us AS end_us, first_step,
+  first_step + replayed - 1 AS last_step, dated, no, line
 FROM cut WHERE replayed > 0
 UNION ALL
-SELECT job, k, 'step', replayed_us, kept_us, first_step + replayed, step - lost, dated, evidence
+SELECT gid, 'step', replayed_us, kept_us, first_step + replayed, step - lost, dated, no, line
 FROM cut WHERE covered > replayed + lost
 UNION ALL
-SELECT job, k, 'abandoned', kept_us, end_us, step - lost + 1, step, dated, evidence
+SELECT gid, 'abandoned', kept_us, end_us, step - lost + 1, step, dated, no, line
 FROM cut WHERE lost > 0

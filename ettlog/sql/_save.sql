@@ -1,5 +1,5 @@
 -- One row per start, step and state of a checkpoint, with the instant at which the state was reached.
--- needs: mark, _placed
+-- needs: mark, _placed, _line
 -- job: job
 -- k: number of the start in its job
 -- step: step of the checkpoint
@@ -8,17 +8,34 @@
 -- path: what was written, where the log names it
 -- evidence: path and line of the log line that gives the instant
 WITH told AS (
-  SELECT m.*, CASE m.kind WHEN 'save_request' THEN 'requested' WHEN 'save_staged' THEN 'staged' WHEN 'save_written' THEN 'written'
+  SELECT m.*, p.gid, CASE m.kind WHEN 'save_request' THEN 'requested' WHEN 'save_blocking' THEN 'requested' WHEN 'save_staged' THEN 'staged' WHEN 'save_written' THEN 'written'
       WHEN 'save_commit' THEN 'committed' ELSE 'loaded' END AS state,
     CASE WHEN m.kind = 'restore_end' THEN coalesce(m.step, p.resumed_from)
       -- a line without a number speaks of the last save that was asked for
-      ELSE coalesce(m.step, last_value(CASE WHEN m.kind = 'save_request' THEN m.step END IGNORE NULLS) OVER (
+      ELSE coalesce(m.step, last_value(CASE WHEN m.kind IN ('save_request', 'save_blocking') THEN m.step END IGNORE NULLS) OVER (
         PARTITION BY m.job, m.k ORDER BY m.at_us, m.part_no, m.path, m.line ROWS UNBOUNDED PRECEDING)) END AS of_step
   FROM mark AS m JOIN _placed AS p ON p.job = m.job AND p.k = m.k
-  WHERE m.kind IN ('save_request', 'save_staged', 'save_written', 'save_commit', 'restore_end')
+  WHERE m.kind IN ('save_request', 'save_blocking', 'save_staged', 'save_written', 'save_commit', 'restore_end')
+),
+stepped AS (
+  SELECT gid, max(step) AS last_step FROM _line GROUP BY gid
+),
+behind AS (
+  SELECT job, k, path, max(line) AS last_line FROM mark
+  WHERE kind IN ('save_request', 'save_blocking', 'save_delete', 'train_end', 'exit_ok', 'exit_planned', 'publish_begin')
+  GROUP BY job, k, path
+),
+finished AS (
+  -- a save that holds the loop is complete when the loop has gone on, whatever the log says of it
+  SELECT t.job, t.k, t.of_step, t.name, t.path, t.line
+  FROM told AS t
+  LEFT JOIN stepped AS s ON s.gid = t.gid
+  LEFT JOIN behind AS b ON b.job = t.job AND b.k = t.k AND b.path = t.path
+  WHERE t.kind = 'save_blocking' AND (s.last_step > t.of_step OR b.last_line > t.line)
 ),
 ranked AS (
-  SELECT *, row_number() OVER (PARTITION BY job, k, of_step, state
+  SELECT *, row_number() OVER (PARTITION BY job, k, of_step, state,
+      CASE WHEN of_step IS NULL THEN path || CAST(line AS VARCHAR) END
     -- lines that name the step and hold a stamp before others
     ORDER BY CASE WHEN state = 'loaded' AND step IS NULL THEN 1 ELSE 0 END, CASE WHEN dated THEN 0 ELSE 1 END,
       CASE WHEN state = 'requested' THEN at_us ELSE -at_us END NULLS LAST, path, line) AS nth
@@ -27,3 +44,7 @@ ranked AS (
 SELECT job, k, of_step AS step, state, at_us, name AS path, path || ':' || CAST(line AS VARCHAR) AS evidence
 FROM ranked
 WHERE nth = 1
+UNION ALL
+SELECT job, k, of_step, 'committed', CAST(NULL AS BIGINT), min(name), min(path || ':' || CAST(line AS VARCHAR) || ' (the loop went on)')
+FROM finished
+GROUP BY job, k, of_step

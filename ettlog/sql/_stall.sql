@@ -1,5 +1,5 @@
 -- One row per save: the time in which the training loop waited for it.
--- needs: _save, _work, _steady, _placed, _start, mark
+-- needs: mark, _work, _steady, _placed, _start
 -- job: job
 -- k: number of the start in its job
 -- part: save_stall, or final_save where the training loop had been left before
@@ -7,29 +7,56 @@
 -- end_us: first of the last rank's commit, the end of staging, the own work of the next step, and the start's failure
 -- inferred: whether no line tells the end
 -- evidence: path and line of the request
-WITH asked AS (
-  SELECT r.job, r.k, r.step, r.at_us, r.evidence,
-    -- an undated end carries the request's own instant and tells nothing
-    min(CASE WHEN d.state IN ('committed', 'staged') AND d.at_us > r.at_us THEN d.at_us END) AS done_us,
-    max(CASE WHEN d.state = 'written' THEN d.at_us END) AS written_us
-  FROM _save AS r
-  LEFT JOIN _save AS d ON d.job = r.job AND d.k = r.k AND d.step = r.step AND d.state IN ('committed', 'staged', 'written')
-    AND d.at_us >= r.at_us
-  WHERE r.state = 'requested' AND r.at_us IS NOT NULL
-  GROUP BY r.job, r.k, r.step, r.at_us, r.evidence
+WITH told AS (
+  SELECT job, k, CASE WHEN kind = 'save_blocking' THEN 'save_request' ELSE kind END AS kind, coalesce(step, last_value(CASE WHEN kind IN ('save_request', 'save_blocking') THEN step END IGNORE NULLS) OVER (
+      PARTITION BY job, k ORDER BY at_us, part_no, path, line ROWS UNBOUNDED PRECEDING)) AS step,
+    at_us, part_no, path, line
+  FROM mark
+  WHERE kind IN ('save_request', 'save_blocking', 'save_staged', 'save_written', 'save_commit') AND at_us IS NOT NULL
+),
+lined AS (
+  SELECT job, k, kind, step, at_us, part_no, path, line FROM told
+  UNION ALL
+  SELECT p.job, p.k, 'step', w.step, w.end_us, 0, '', 0 FROM _work AS w JOIN _placed AS p ON p.gid = w.gid
+  WHERE p.job IN (SELECT job FROM told WHERE step IS NULL)
+),
+located AS (
+  -- a save without a number is of the last step line before it
+  SELECT job, k, kind, at_us, part_no, path, line, coalesce(step, last_value(CASE WHEN kind = 'step' THEN step END IGNORE NULLS) OVER (
+    PARTITION BY job, k ORDER BY at_us, path, line ROWS UNBOUNDED PRECEDING), -1) AS step
+  FROM lined
+),
+turned AS (
+  -- a step may be saved twice: a request behind a commit opens another save
+  SELECT *, CASE WHEN kind = 'save_request' AND coalesce(last_value(CASE WHEN kind <> 'save_written' THEN kind END IGNORE NULLS) OVER (
+      PARTITION BY job, k, step ORDER BY at_us, part_no, path, line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), '')
+    <> 'save_request' THEN 1 ELSE 0 END AS opens
+  FROM located
+  WHERE kind <> 'step'
+),
+numbered AS (
+  SELECT *, sum(opens) OVER (PARTITION BY job, k, step ORDER BY at_us, part_no, path, line ROWS UNBOUNDED PRECEDING) AS nth FROM turned
+),
+asked AS (
+  SELECT job, k, step, min(at_us) AS at_us, min_by(path || ':' || CAST(line AS VARCHAR), opens * -1) AS evidence,
+    least(max(CASE WHEN kind = 'save_commit' THEN at_us END), max(CASE WHEN kind = 'save_staged' THEN at_us END)) AS done_us,
+    max(CASE WHEN kind = 'save_written' THEN at_us END) AS written_us
+  FROM numbered
+  WHERE nth > 0
+  GROUP BY job, k, step, nth
 ),
 mixed AS (
   SELECT job, k, step, at_us, evidence, done_us, written_us, CAST(NULL AS BIGINT) AS resumes_us, 1 AS place FROM asked
   UNION ALL
-  SELECT w.job, w.k, w.step, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us), 0
-  FROM _work AS w JOIN _steady AS s ON s.job = w.job AND s.k = w.k
+  SELECT p.job, p.k, w.step, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), 0
+  FROM _work AS w JOIN _steady AS s ON s.gid = w.gid JOIN _placed AS p ON p.gid = w.gid
+  WHERE p.job IN (SELECT job FROM asked)
 ),
 next AS (
   -- a save of step n comes behind the line of step n; the first line behind it bounds the wait
   SELECT *, first_value(resumes_us IGNORE NULLS) OVER (
-    PARTITION BY job, k ORDER BY step, place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_us
+    PARTITION BY job, k ORDER BY step, place, at_us ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_us
   FROM mixed
-  WHERE step IS NOT NULL OR place = 1
 ),
 left_at AS (
   SELECT job, k, min(at_us) AS at_us FROM mark WHERE kind = 'train_end' GROUP BY job, k

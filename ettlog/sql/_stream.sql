@@ -1,6 +1,7 @@
 -- One row per source: the stream it is a part of, and how many launches the parts before it hold.
 -- needs: source, event, step
 -- key: content key of the source
+-- no: number of the source over all sources
 -- path: path of the file
 -- stream: the log of one writer that the source is a part of: name of the log, with rank and node where the source has them
 -- part_no: position of the part in its stream, from 1
@@ -26,6 +27,7 @@ shared AS (
 )
 SELECT
   s.key,
+  row_number() OVER (ORDER BY s.path, s.key) AS no,
   s.path,
   s.log AS stream,
   row_number() OVER (PARTITION BY s.log ORDER BY s.part, s.path) AS part_no,

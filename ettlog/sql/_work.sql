@@ -1,7 +1,6 @@
 -- One row per step line: the time its steps took, what the first took beyond a steady step, and how much of it was new.
 -- needs: _line, _steady, _placed, _start, _save, mark
--- job: job
--- k: number of the start in its job
+-- gid: number of the start over all jobs
 -- begin_us: the line's time begins; contiguous with the line before where the difference is small
 -- work_us: the steps' own work begins: later than begin_us only for the first line of a start
 -- end_us: the line's time ends
@@ -13,9 +12,10 @@
 -- printed_us: printed duration of the line's steps
 -- dated: whether the instant was printed
 -- estimated: whether work_us rests on the estimate of a steady step
--- evidence: path and line
+-- no: number of the source
+-- line: line number in the source
 WITH compiled AS (
-  SELECT job, k, at_us FROM mark WHERE kind IN ('compile', 'compile_end')
+  SELECT gid, at_us FROM mark WHERE kind IN ('compile', 'compile_end')
 ),
 timed AS (
   SELECT l.*, s.steady_us * l.covered AS steady_us, p.first_us, p.train_us,
@@ -23,7 +23,7 @@ timed AS (
       WHEN l.total_us IS NOT NULL THEN l.total_us
       WHEN l.at_us - l.before_us > s.steady_us * l.covered * 3 // 2 + 5000000 THEN s.steady_us * l.covered
       ELSE l.at_us - l.before_us END AS needed_us
-  FROM _line AS l JOIN _steady AS s ON s.job = l.job AND s.k = l.k JOIN _placed AS p ON p.job = l.job AND p.k = l.k
+  FROM _line AS l JOIN _steady AS s ON s.gid = l.gid JOIN _placed AS p ON p.gid = l.gid
   WHERE l.at_us IS NOT NULL
 ),
 begun AS (
@@ -34,31 +34,31 @@ begun AS (
 ),
 warm AS (
   -- an explicit compile inside the first step is better evidence than the estimate: the step begins behind it
-  SELECT b.job, b.k, max(c.at_us) AS compiled_us
-  FROM begun AS b JOIN compiled AS c ON c.job = b.job AND c.k = b.k
+  SELECT b.gid, max(c.at_us) AS compiled_us
+  FROM begun AS b JOIN compiled AS c ON c.gid = b.gid
   WHERE b.opens AND c.at_us > b.begin_us AND c.at_us < b.at_us
-  GROUP BY b.job, b.k
+  GROUP BY b.gid
 ),
 worked AS (
   SELECT b.*, CASE WHEN b.opens THEN greatest(coalesce(w.compiled_us, b.begin_us),
       CASE WHEN b.steady_us IS NULL THEN b.begin_us ELSE b.at_us - b.steady_us END) ELSE b.begin_us END AS work_us,
     coalesce(w.compiled_us, b.begin_us) AS warm_us,
-    coalesce(max(b.step) OVER (PARTITION BY b.job ORDER BY b.k, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS high
-  FROM begun AS b LEFT JOIN warm AS w ON w.job = b.job AND w.k = b.k
+    coalesce(max(b.step) OVER (PARTITION BY b.jid ORDER BY b.gid, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS high
+  FROM begun AS b LEFT JOIN warm AS w ON w.gid = b.gid
 ),
 safe AS (
-  SELECT t.job, max(CASE WHEN t.final AND t.end_state <> 'completed' AND NOT t.open THEN 1 ELSE 0 END) = 1 AS gone,
+  SELECT p.gid - p.k AS jid, max(CASE WHEN t.final AND t.end_state <> 'completed' AND NOT t.open THEN 1 ELSE 0 END) = 1 AS gone,
     greatest(coalesce(max(c.step), -1), coalesce(max(p.resumed_from), -1)) AS step
   FROM _start AS t JOIN _placed AS p ON p.job = t.job AND p.k = t.k
   LEFT JOIN _save AS c ON c.job = t.job AND c.k = t.k AND c.state IN ('committed', 'loaded')
-  GROUP BY t.job
+  GROUP BY p.gid - p.k
 ),
 judged AS (
   SELECT w.*, greatest(least(w.high - (w.step - w.covered), w.covered), 0) AS replayed,
     CASE WHEN s.gone THEN greatest(w.step - s.step, 0) ELSE 0 END AS beyond
-  FROM worked AS w JOIN safe AS s ON s.job = w.job
+  FROM worked AS w JOIN safe AS s ON s.jid = w.jid
 )
-SELECT job, k, CASE WHEN opens THEN warm_us ELSE begin_us END AS begin_us, work_us, at_us AS end_us,
+SELECT gid, CASE WHEN opens THEN warm_us ELSE begin_us END AS begin_us, work_us, at_us AS end_us,
   step - covered + 1 AS first_step, step, replayed, least(beyond, covered - replayed) AS lost, covered, total_us AS printed_us, dated,
-  opens AND steady_us IS NOT NULL AS estimated, evidence
+  opens AND steady_us IS NOT NULL AS estimated, no, line
 FROM judged

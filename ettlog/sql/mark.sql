@@ -2,6 +2,7 @@
 -- needs: _event, launch
 -- job: job
 -- k: number of the start in its job
+-- gid: number of the start over all jobs
 -- key: content key of the source
 -- path: path of the file
 -- stream: the log the source is a part of
@@ -21,7 +22,7 @@
 -- cause: cause of a failure
 -- name: what the line is about
 SELECT
-  l.job, l.k, e.key, e.path, e.stream, e.part_no, e.line, e.launch, e.at_us, e.dated, e.kind, e.rank, e.node, e.step, e.target,
+  l.job, l.k, l.gid, e.key, e.path, e.stream, e.part_no, e.line, e.launch, e.at_us, e.dated, e.kind, e.rank, e.node, e.step, e.target,
   e.duration_us, e.world, e.code, e.cause, e.name
 FROM _event AS e
 JOIN launch AS l ON l.stream = e.stream AND l.launch = e.launch

@@ -1,5 +1,5 @@
 -- One row per raw interval of a start; intervals may overlap.
--- needs: _wait, _tile, _pair, _stall, _work, step_run, _phase, _placed, _start
+-- needs: _wait, _tile, _pair, _stall, _work, step_run, _phase, _placed, _start, _stream
 -- job: job
 -- start: number of the start; null where none follows
 -- part: what went on
@@ -18,19 +18,17 @@ WITH every AS (
   UNION ALL
   SELECT job, k, nature, begin_us, end_us, evidence, inferred FROM step_run
   UNION ALL
-  SELECT job, k, 'first_step_excess', begin_us, work_us, evidence || ' (first step beyond a steady step)', TRUE
-  FROM _work WHERE estimated
+  SELECT p.job, p.k, 'first_step_excess', w.begin_us, w.work_us,
+    c.path || ':' || CAST(w.line AS VARCHAR) || ' (first step beyond a steady step)', TRUE
+  FROM _work AS w JOIN _placed AS p ON p.gid = w.gid JOIN _stream AS c ON c.no = w.no
+  WHERE w.estimated
   UNION ALL
-  SELECT h.job, h.k, 'hang', h.progress_us, h.stop_us, p.evidence || ' (last progress to the end)', FALSE
-  FROM _phase AS h
-  JOIN _placed AS p ON p.job = h.job AND p.k = h.k
-  JOIN _start AS s ON s.job = h.job AND s.k = h.k
+  SELECT h.job, h.k, 'hang', h.progress_us, h.stop_us, s.end_evidence || ' (last progress to the end)', FALSE
+  FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('completed', 'unknown', 'truncated')
   UNION ALL
-  SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, p.evidence || ' (end to release)', FALSE
-  FROM _phase AS h
-  JOIN _placed AS p ON p.job = h.job AND p.k = h.k
-  JOIN _start AS s ON s.job = h.job AND s.k = h.k
+  SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, s.end_evidence || ' (end to release)', FALSE
+  FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('unknown', 'truncated')
 )
 SELECT job, k AS start, part, begin_us, end_us, evidence, inferred

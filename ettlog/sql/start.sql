@@ -23,13 +23,14 @@
 -- new_steps: steps above the high-water mark of the job
 -- evidence: path and line of the first line
 WITH edge AS (
-  SELECT job, k, min(step) AS first_step, max(step) AS last_step,
-    min_by(CASE WHEN dated THEN at_us END, step) AS first_us, max_by(CASE WHEN dated THEN at_us END, step) AS last_us,
+  SELECT gid, min(step) AS first_step, max(step) AS last_step,
+    CASE WHEN min_by(dated, step) THEN min_by(at_us, step) END AS first_us,
+    CASE WHEN max_by(dated, step) THEN max_by(at_us, step) END AS last_us,
     CAST(sum(covered) AS BIGINT) AS steps
-  FROM _line GROUP BY job, k
+  FROM _line GROUP BY gid
 ),
 fresh AS (
-  SELECT job, k, CAST(sum(last_step - first_step + 1) AS BIGINT) AS new_steps FROM _piece WHERE nature <> 'replay' GROUP BY job, k
+  SELECT gid, CAST(sum(last_step - first_step + 1) AS BIGINT) AS new_steps FROM _piece WHERE nature <> 'replay' GROUP BY gid
 )
 SELECT p.job, p.k, s.kind, p.model, p.cluster, p.allocation, make_timestamp(p.launched_us) AS launched_at,
   make_timestamp(p.train_us) AS train_start_at, e.first_step, make_timestamp(e.first_us) AS first_step_at, e.last_step,
@@ -38,5 +39,5 @@ SELECT p.job, p.k, s.kind, p.model, p.cluster, p.allocation, make_timestamp(p.la
   coalesce(f.new_steps, 0) AS new_steps, p.evidence
 FROM _placed AS p
 JOIN _start AS s ON s.job = p.job AND s.k = p.k
-LEFT JOIN edge AS e ON e.job = p.job AND e.k = p.k
-LEFT JOIN fresh AS f ON f.job = p.job AND f.k = p.k
+LEFT JOIN edge AS e ON e.gid = p.gid
+LEFT JOIN fresh AS f ON f.gid = p.gid

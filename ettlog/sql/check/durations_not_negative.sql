@@ -1,5 +1,5 @@
 -- A raw interval ends before it begins.
--- needs: step_run, _stall, _pair, _work, allocation
+-- needs: step_run, _stall, _pair, _work, allocation, _stream
 -- level: error
 -- subject: path and line
 -- detail: what it is
@@ -11,7 +11,8 @@ FROM (
   UNION ALL
   SELECT evidence, part, begin_us, end_us FROM _pair
   UNION ALL
-  SELECT evidence, 'steps of a line', work_us, end_us FROM _work
+  SELECT c.path || ':' || CAST(w.line AS VARCHAR), 'steps of a line', w.work_us, w.end_us
+  FROM _work AS w JOIN _stream AS c ON c.no = w.no
   UNION ALL
   SELECT evidence, 'allocation', start_us, end_us FROM allocation
 ) AS every

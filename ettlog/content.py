@@ -1,0 +1,54 @@
+"""What the bytes of a source are known by: their digest, what they begin with, and the key of their facts."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ettlog.schema import PARSER_VERSION
+
+if TYPE_CHECKING:
+    from ettlog.parse.parsed import ScanOptions
+
+CHUNK = 1 << 20
+"""Bytes read at once."""
+
+
+def key_of(digest: str, fingerprint: str, options: ScanOptions) -> str:
+    """Return the name of a source's facts: 32 hex digits of BLAKE3 over all they depend on."""
+    from blake3 import blake3
+
+    told = json.dumps([PARSER_VERSION, fingerprint, _options(options), digest], sort_keys=True, default=repr)
+    return str(blake3(told.encode()).hexdigest()[:32])
+
+
+def _options(options: ScanOptions) -> dict[str, Any]:
+    """Return what of the options shapes the facts; how much is read at once does not."""
+    told = asdict(options)
+    told["limits"].pop("block", None)
+    return told
+
+
+def digest_of(path: Path, size: int, digest: str) -> tuple[str, bool]:
+    """Return the BLAKE3 of a file as stored and whether its first `size` bytes have the digest given."""
+    from blake3 import blake3
+
+    whole, begins = blake3(), False
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        left, done = os.fstat(handle).st_size, 0
+        while left > 0:
+            # Stop exactly at the old length once: there the two hashes can be compared.
+            data = os.read(handle, min(CHUNK, left, size - done if done < size else CHUNK))
+            if not data:
+                break
+            whole.update(data)
+            done += len(data)
+            left -= len(data)
+            begins = begins or (done == size and whole.hexdigest() == digest)
+    finally:
+        os.close(handle)
+    return whole.hexdigest(), begins
