@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ettlog.attribute import attribute as attribute
     from ettlog.check import check as check
+    from ettlog.compare import compare as compare
     from ettlog.errors import EttlogError as EttlogError
     from ettlog.ett import ett as ett
     from ettlog.explain import explain as explain
@@ -34,6 +35,7 @@ _HOMES = {
     "Fleet": "fleet",
     "attribute": "attribute",
     "check": "check",
+    "compare": "compare",
     "ett": "ett",
     "explain": "explain",
     "ingest": "ingest",
@@ -45,7 +47,8 @@ _HOMES = {
 """Public name -> the module that holds it."""
 
 __all__ = [
-    "EttlogError", "Fleet", "attribute", "check", "ett", "explain", "ingest", "jobs", "open", "status", "timeline",
+    "EttlogError", "Fleet", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs", "open", "status",
+    "timeline",
 ]  # fmt: skip
 
 
