@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ettlog.advise import advise as advise
     from ettlog.attribute import attribute as attribute
     from ettlog.check import check as check
     from ettlog.compare import compare as compare
@@ -25,14 +26,18 @@ if TYPE_CHECKING:
     from ettlog.fleet import open as open  # noqa: A004 -- `ettlog.open` reads as a user expects
     from ettlog.ingest import ingest as ingest
     from ettlog.jobs import jobs as jobs
+    from ettlog.plan import plan as plan
+    from ettlog.reliability import reliability as reliability
     from ettlog.status import status as status
     from ettlog.timeline import timeline as timeline
+    from ettlog.what_if import what_if as what_if
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "EttlogError": "errors",
     "Fleet": "fleet",
+    "advise": "advise",
     "attribute": "attribute",
     "check": "check",
     "compare": "compare",
@@ -41,14 +46,17 @@ _HOMES = {
     "ingest": "ingest",
     "jobs": "jobs",
     "open": "fleet",
+    "plan": "plan",
+    "reliability": "reliability",
     "status": "status",
     "timeline": "timeline",
+    "what_if": "what_if",
 }
 """Public name -> the module that holds it."""
 
 __all__ = [
-    "EttlogError", "Fleet", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs", "open", "status",
-    "timeline",
+    "EttlogError", "Fleet", "advise", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs", "open",
+    "plan", "reliability", "status", "timeline", "what_if",
 ]  # fmt: skip
 
 

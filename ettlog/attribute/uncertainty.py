@@ -61,9 +61,7 @@ def logit_t(effective: Sequence[float] | Array, wall: Sequence[float] | Array, l
     return Interval(ratio, low, high, n, "logit-t by job" + (", few jobs" if n < FEW_JOBS else ""))
 
 
-def ratio_difference(
-    effective0: Array, wall0: Array, effective1: Array, wall1: Array, level: float = 0.95
-) -> Interval:
+def ratio_difference(effective0: Array, wall0: Array, effective1: Array, wall1: Array, level: float = 0.95) -> Interval:
     """Return by how much the second group's ratio of sums is above the first's, with Welch's interval over jobs.
 
     Each side's error is that of `logit_t` before its logit; degrees of freedom by Welch and Satterthwaite. Raises
