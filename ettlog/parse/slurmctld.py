@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
-from ettlog.parse import jsonl
+from ettlog.parse import jsonl, undated
 from ettlog.parse.attempts import Waiting
 from ettlog.parse.blocks import open_source
 from ettlog.parse.gather import BAD_TIME, IGNORED, LONG, MATCHED, TORN, UNMATCHED, Facts, Instant
@@ -47,7 +47,7 @@ MESSAGES = (
         r"(?: in (?P<partition>\S+))?(?: (?:on |NodeList=)(?P<nodes>\S+))?(?: #CPUs=(?P<cpus>\d{1,9}))?"
         r"(?: Partition=(?P<queue>\S+))?",
     ),
-    _message("preempted", END, "PREEMPTED", r"(?:\w+: )?[Pp]reempted JOB has been (?:requeued|killed|checkpointed|cancel)"),
+    _message("preempted", END, "PREEMPTED", r"(?:\w+: )?[Pp]reempted JOB has been (?:(?P<again>requeued)|killed|checkpointed|cancel)"),
     _message("preempted", NOTE, None, r"(?:\w+: )?[Pp]reempted JOB "),
     _message("requeue_due_to_failure", END, "REQUEUED", r"requeue job JOB due to failure of node (?P<node>\S+)"),
     _message("killed_on_failed_node", END, "NODE_FAIL", r"Killing JOB on failed node (?P<node>\S+)"),
@@ -89,7 +89,7 @@ def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every re
 
 def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the log. Raise SourceRefusedError like the scanner."""
-    reader = _Reader(Facts(NAME, options))
+    reader = _Reader(undated.facts_of(NAME, options))
     with open_source(path, budget=options.limits.output) as source:
         for line in jsonl.lines(source, MAX_LINE):
             reader.facts.count(LONG if line.long else reader.line(line), line.text)
@@ -112,7 +112,7 @@ class _Attempt:
     cpus: int | None = None
     restarts: int = 0
     ended: int | None = None
-    """The instant at which the attempt before this one ended; a job that ended for good has no next one."""
+    """The instant at which the attempt before this one ended."""
 
 
 class _Reader:
@@ -144,7 +144,7 @@ class _Reader:
         return UNMATCHED
 
     def _instant(self, stamp: str) -> Instant | None:
-        return self.facts.local(stamp) or self.facts.local(f"Mon {stamp}")  # without a year: month, day, time
+        return undated.instant(self.facts, stamp)
 
     def _node(self, number: int, at: Instant | None, kind: str, found: dict[str, str | None]) -> str:
         node, reason = found.get("node"), (found.get("reason") or "").strip() or None
@@ -193,13 +193,17 @@ class _Reader:
 
     def _ended(self, job: _Attempt, at: Instant, message: Message, cells: dict[str, str | None]) -> None:
         """End the attempt that is open; a job that is requeued waits from here on."""
-        again = message.state == "REQUEUED" or (message.kind == "preempted")
-        if job.start is None and (again or message.state != "CANCELLED"):
-            return  # the end was told of before, or its begin lies before this log
+        again = message.state == "REQUEUED" or bool(cells.get("again"))
+        if job.start is None and job.ended is not None:
+            if again and job.submit is None:  # the end was told of before; that the job comes back only now
+                job.submit, job.restarts = at.us, job.restarts + 1
+            return
+        if job.start is None and message.state != "CANCELLED":
+            return  # it ended, but its begin lies before this log
         self._write(job, at.us, message.state, self._why(message, cells), cells)
-        del self._jobs[job.raw]
-        if again:
-            self._keep(_Attempt(job.line, job.id, job.raw, at.clock, submit=at.us, restarts=job.restarts + 1, ended=at.us))
+        waits = _Attempt(job.line, job.id, job.raw, at.clock, at.us if again else None, ended=at.us)
+        waits.restarts = job.restarts + again
+        self._keep(waits)
 
     def _why(self, message: Message, cells: dict[str, str | None]) -> str:
         node = cells.get("node")
@@ -211,15 +215,14 @@ class _Reader:
     def _write(
         self, job: _Attempt, end: int | None, state: str | None, why: str | None, cells: dict[str, str | None]
     ) -> None:
-        waits = "REQUEUED" if job.ended is not None else "PENDING"
         if job.ended is not None and job.start is None and end is None:
-            return  # what follows the requeue is not in this log
+            return  # what follows is not in this log
         one = job.nodes is not None and "[" not in job.nodes and "," not in job.nodes
         code, signal = cells.get("code"), cells.get("signal")
         self.facts.alloc(
             job.line, "job", job.clock, id=job.id, raw=job.raw, partition=job.partition, cpus=job.cpus,
             node=job.nodes if one else None, nodes=1 if one else None,
-            state=state or ("RUNNING" if job.start is not None else waits), reason=why, submit_us=job.submit,
+            state=state or ("RUNNING" if job.start is not None else "PENDING"), reason=why, submit_us=job.submit,
             start_us=job.start, end_us=end, restarts=job.restarts,
             exit_code=int(code) if code else None, exit_signal=int(signal) if signal else None,
         )  # fmt: skip
