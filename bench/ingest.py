@@ -4,9 +4,9 @@
     python -m bench.ingest bench/data/text --mode events --mode all
     python -m bench.ingest bench/data/packed --mode events --workers 2
 
-ettlog: read, scan, write one Parquet file a table and source; start-up of the processes included. ripgrep: `rg -c` with the union
-of the same patterns (`-z` for packed files), so many threads as workers. The ratio is rg's CPU seconds over ettlog's; an rg
-older than 15 does not find the literals in the union, so it gets the literals (`-F -f`) instead.
+ettlog: one ingest into a lake of its own, start-up included. ripgrep: `rg -c` (`-z` for packed files) with as many threads as
+workers, given the literals of the same patterns (`-F -f`), or with `--union` the union of their regexes, which is the slower the
+more patterns there are: beyond some hundred its automaton no longer fits and rg needs minutes. Ratio: rg's CPU seconds over ettlog's.
 """
 
 from __future__ import annotations
@@ -93,35 +93,34 @@ def _memory(pid: int) -> int:
     return 0
 
 
-def ripgrep(program: str, folder: Path, mode: str, workers: int, packed: bool) -> list[str]:
-    """Return the rg command for the patterns of a mode."""
+def ripgrep(program: str, folder: Path, mode: str, workers: int, packed: bool, union: bool) -> list[str]:
+    """Return the rg command for the patterns of a mode: their literals, or the union of their regexes."""
     patterns = [one for one in load_all().patterns if mode == "all" or one.kind != STEP]
     command = [program, "--no-config", "-c", f"-j{workers}", *(["-z"] if packed else [])]
-    version = int(subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[1].split(".")[0])
-    if version >= 15:
+    if union:
         return [*command, "-e", "|".join(dict.fromkeys(_rust(one) for one in patterns)), str(folder)]
     listed = Path(tempfile.gettempdir()) / f"ettlog-literals-{os.getpid()}"
     listed.write_bytes(b"\n".join(dict.fromkeys(one.anchor for one in patterns)))
     return [*command, "-F", "-f", str(listed), str(folder)]
 
 
+TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?<?[=!]|\(\?>|\(\?P<\w+>|\(\?:|\{[\d,]+\}|[()]|.", re.DOTALL)
+
+
 def _rust(pattern: Pattern) -> str:
-    """Return the regex in Rust's syntax: without possessive repeats, look-around and group names."""
-    text = _without_look(pattern.expression.decode())
-    text = re.sub(r"\(\?P<\w+>", "(?:", text)
-    return "(?:" + re.sub(r"((?:\\.|[^\\])(?:[*+?]|\{[\d,]+\}))\+", r"\1", text).replace(r"\Z", r"\z") + ")"
-
-
-def _without_look(text: str) -> str:
-    found = LOOK.search(text)
-    while found:
-        depth, at = 1, found.end()
-        while depth:
-            depth += {"(": 1, ")": -1}.get(text[at], 0) if text[at - 1] != "\\" else 0
-            at += 1
-        text = text[: found.start()] + text[at:]
-        found = LOOK.search(text)
-    return text
+    """Return the regex in Rust's syntax: possessive repeats, look-around, atomic groups and group names are dropped."""
+    found: list[str] = []
+    hidden, depth, repeat = 0, 0, False
+    for token in TOKEN.findall(pattern.expression.decode()):
+        depth += token.startswith("(") - (token == ")")
+        if not hidden and LOOK.fullmatch(token):
+            hidden = depth
+        elif hidden and token == ")" and depth < hidden:
+            hidden = 0
+        elif not hidden and not (repeat and token == "+"):
+            found.append("(?:" if token.startswith("(") else {r"\Z": r"\z"}.get(token, token))
+        repeat = not repeat and (token in "*+?" or token.startswith("{"))
+    return "(?:" + "".join(found) + ")"
 
 
 def ettlog(folder: Path, mode: str, workers: int) -> list[str]:
@@ -144,7 +143,8 @@ def main() -> None:
     parser.add_argument("--mode", action="append", choices=("events", "all"))
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--rg", default=shutil.which("rg"), help="path of ripgrep, 15 or newer for the union of regexes")
+    parser.add_argument("--rg", default=shutil.which("rg"), help="path of ripgrep")
+    parser.add_argument("--union", action="store_true", help="give rg the union of the regexes, not their literals")
     options = parser.parse_args()
     packed = any(path.suffix == ".gz" for path in options.folder.iterdir())
     size = text_bytes(options.folder, packed) / 1e6
@@ -154,7 +154,7 @@ def main() -> None:
         ours, theirs = [], []
         for _ in range(options.rounds):
             ours.append(measure(ettlog(options.folder, mode, options.workers)))
-            theirs.append(measure(ripgrep(options.rg, options.folder, mode, options.workers, packed)))
+            theirs.append(measure(ripgrep(options.rg, options.folder, mode, options.workers, packed, options.union)))
         us, rg = sorted(ours)[len(ours) // 2], sorted(theirs)[len(theirs) // 2]
         peak = max(one.peak_mib for one in ours)
         print(

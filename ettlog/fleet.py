@@ -248,12 +248,17 @@ def _copy(con: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, str],
 
 
 def _view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path]) -> None:
-    """Make the view over the data files of a fact table; a file's name is its key."""
+    """Make the view over the data files of a fact table; a file's name is its key, a column it lacks is null."""
     paths = [str(path.resolve()) for path in files]
     columns = SHAPES[name].columns
     if not paths:
         _copy(con, name, columns, None)
         return
-    casts = [f"{ident(column)}::{kind} AS {ident(column)}" for column, kind in columns.items() if column != "key"]
-    read = con.read_parquet(paths, filename=True, hive_partitioning=False)
+    read = con.read_parquet(paths, filename=True, hive_partitioning=False, union_by_name=True)
+    present = set(read.columns)
+    casts = [
+        f"{ident(column) if column in present else 'NULL'}::{kind} AS {ident(column)}"
+        for column, kind in columns.items()
+        if column != "key"
+    ]
     read.project(", ".join(["parse_filename(filename, true) AS key", *casts])).create_view(name)

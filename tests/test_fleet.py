@@ -10,6 +10,8 @@ import pytest
 from ettlog import relations
 from ettlog.errors import UsageError
 from ettlog.fleet import Fleet, schema
+from tests.conftest import ROOT
+from tests.relations_reference import reference
 from tests.tables import Log, fleet, minute, record, table
 
 
@@ -210,3 +212,8 @@ def test_instants_are_integers_of_microseconds(one: Fleet) -> None:
     """Instants leave the relations as whole microseconds since 1970."""
     assert one.table("segment")["begin_us"].to_list()[0] == minute(0)
     assert one.table("segment").schema["begin_us"] == pl.Int64
+
+
+def test_the_reference_of_the_relations_is_up_to_date() -> None:
+    """docs/relations.md is what the SQL's own comments say; `python -m tests.relations_reference` writes it anew."""
+    assert (ROOT / "docs/relations.md").read_text(encoding="utf-8") == reference()

@@ -18,7 +18,7 @@ LAYERS = (
     {"errors", "lifecycle", "schema", "sink", "windows", "conventions"},
     {"parse"},
     {"config", "settings"},
-    {"lake", "ingest", "manifest", "durable", "discover", "workers", "identity"},
+    {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"},
     {"fleet", "relations", "facts"},
     {"cascade", "registry"},
     {"ett", "ett_sums", "ett_lost", "attribute", "jobs", "timeline", "status", "explain", "tables", "views_terms"},

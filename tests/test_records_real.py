@@ -295,3 +295,26 @@ def test_starts_of_the_relations(fact: Fact, starts: dict[str, list[dict[str, An
     }
     wanted = {key: told[key] for key in names if key in told and f"starts.{key}" not in debatable}
     assert {key: found[names[key]] for key in wanted} == wanted
+
+
+WORLD_UNPRINTED = "mlperf_"
+"""No line of these sets prints the world size: it is known only from the number of copies of a record that some
+submitters print once a rank.
+"""
+
+
+@each("")
+def test_stamps_of_the_relations(fact: Fact, starts: dict[str, list[dict[str, Any]]]) -> None:
+    """Launch and end of the start stand where the facts say, to 10 ms where records follow the end; the world size
+    where printed.
+    """
+    if not fact["starts"]:
+        return
+    found, told = starts[fact["set"]][0], fact["starts"][0]
+    for key in ("launched_at", "ended_at"):
+        assert (found[key] is None) == (told.get(key) is None), key
+        if told.get(key) is not None:
+            us = (found[key].replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+            assert abs(us - instant(told[key], fact)) <= 10_000, key
+    if not fact["set"].startswith(WORLD_UNPRINTED):
+        assert found["world_size"] == told["world_size"]

@@ -54,8 +54,9 @@ def shown(column: str, value: Any) -> str:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_relation_has_the_rows_worked_by_hand(tiny: Fleet, name: str) -> None:
     """Every relation has exactly the rows of its file."""
-    expected = [tuple(row.values()) for row in rows_of(name)]
-    columns = list(rows_of(name)[0])
+    with (TINY / "expected" / f"{name}.csv").open(newline="", encoding="utf-8") as stream:
+        columns, *rows = csv.reader(stream)
+    expected = [tuple(row) for row in rows]
     found = [tuple(map(shown, columns, row)) for row in tiny.table(name).select(columns).rows()]
     assert sorted(found) == sorted(expected)
 

@@ -21,8 +21,8 @@ WINDOWS = (1 << 12, 1 << 16)
 NEAR, FAR = 4, 4096
 """Lines before that are tried one by one, and the most bytes one of them may have."""
 
-MANY = 2000
-"""Number of undated lines in a block from which all its stamps are found at once."""
+MANY = 32
+"""Undated steps in a block from which all its stamps are found at once."""
 
 
 class Neighbours(NamedTuple):
@@ -85,7 +85,7 @@ class DatedLines:
 
         The line behind is looked for only where `capped` says so, or where there is none before.
         """
-        if len(at) >= MANY:
+        if np.count_nonzero(capped) >= MANY:
             return self._all_around(at)
         rows, last, floor = [], (-1, NULL), 0
         for begin, wanted in zip(at.tolist(), capped.tolist(), strict=True):

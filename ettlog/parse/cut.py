@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from ettlog.parse.extract import SLACK
+from ettlog.parse.template import MAX_WIDTH
+
+SLACK = MAX_WIDTH + 64
+"""Bytes behind the text of a block, so that a template's width can be gathered from any line."""
 
 
 class Source(Protocol):
@@ -25,6 +28,11 @@ class Block(NamedTuple):
     """The last line had a newline of its own: nothing is missing."""
     clipped: bool
     """The block is the beginning of one line longer than the buffer; the rest of the line was passed over."""
+
+    @property
+    def sealed(self) -> bool:
+        """Return whether the last newline was added: the line before it may have lost its end."""
+        return self.clipped or not self.whole
 
 
 def blocks(source: Source, size: int, line: int) -> Iterator[Block]:

@@ -12,170 +12,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ettlog.parse import clock as clocks
 from ettlog.parse.clockwork import Clock
-from ettlog.parse.envelope import peel
 from ettlog.parse.format import Pattern
-from ettlog.parse.template import COLUMNS, MAX_DIGITS, NULL, Learnt, Number, learn
+from ettlog.parse.template import Learnt, learn
 from ettlog.parse.uniform import Proof, prove
+from ettlog.parse.vector import ZEROS, Rows, Template
 
 Ints = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
-
-SLACK = 4200
-"""Bytes a block must hold behind its text, so that a template's width can be gathered from any line."""
 
 KEPT = 256
 """Most templates remembered for one pool of lines."""
-
-_INT32 = (1 << 31) - 1
-_ZEROS = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
-_SECOND = 1_000_000
-_QUARTER = 900 * _SECOND
-_BACK = 60 * _SECOND
-
-
-class Rows(NamedTuple):
-    """Steps read from one block: columns as arrays of equal length, missing values NULL."""
-
-    at: Ints
-    """Where the line begins in the block."""
-    ts: Ints
-    clock: NDArray[np.int8]
-    """Index into lifecycle.CLOCKS, or -1 where the line holds no stamp."""
-    pattern: NDArray[np.int16]
-    values: tuple[Ints, ...]
-    """One array for each of `template.COLUMNS`."""
-
-
-class Template:
-    """A learnt line made ready for numpy: words, masks, and one matrix that turns digit columns into numbers."""
-
-    def __init__(self, learnt: Learnt) -> None:
-        """Build the masks."""
-        self.learnt = learnt
-        self.plain = learnt.line[: learnt.cover].translate(_ZEROS)
-        width = self.width = (learnt.cover + 7) // 8 * 8
-        line = np.zeros(width, np.uint8)
-        text = (learnt.line + b"\n")[: learnt.cover]
-        line[: len(text)] = np.frombuffer(text, np.uint8)
-        inside = np.arange(width) < learnt.cover
-        digit = (line >= 48) & (line < 58) & inside
-        sensitive = [(at, chars) for at, chars in learnt.allowed if at < learnt.cover]
-        digit[[at for at, chars in sensitive if len(chars) == 1]] = False
-        self._allowed = [(at, np.isin(np.arange(256), list(chars))) for at, chars in sensitive if len(chars) > 1]
-        self._line = line.view(np.uint64)
-        self._equal = np.where(digit, 0xF0, np.where(inside, 0xFF, 0)).astype(np.uint8).view(np.uint64)
-        self._low, self._six, self._ten = (np.where(digit, byte, 0).astype(np.uint8).view(np.uint64) for byte in (15, 6, 16))
-        dated = {at for part in (learnt.clock.parts if learnt.clock else ()) for at in part}
-        label = [at for at in range(learnt.offset) if digit[at] and at not in dated]
-        self._label = tuple(label) if len(label) <= MAX_DIGITS else ()
-        self._peel_all = len(label) > MAX_DIGITS
-        self._groups = self._digit_groups()
-        self._columns = np.array([at for group in self._groups for at in group], np.int64)
-        self._powers = np.zeros((len(self._columns), len(self._groups)))
-        row = 0
-        for index, group in enumerate(self._groups):
-            self._powers[row : row + len(group), index] = [10.0**power for power in range(len(group) - 1, -1, -1)]
-            row += len(group)
-        if learnt.clock is not None:  # the fraction of a second becomes microseconds
-            self._powers[:, -1] *= 10.0 ** (6 - len(learnt.clock.parts[6]))
-
-    def _digit_groups(self) -> list[tuple[int, ...]]:
-        """Return the columns of each number: head and tail of the values, the label of the prefix, the parts of the date."""
-        groups = [part for number in self.learnt.numbers for part in (number.head, number.tail)]
-        return [*groups, self._label, *(self.learnt.clock.parts if self.learnt.clock else ())]
-
-    def gather(self, block: bytearray, at: Ints) -> tuple[NDArray[np.bool_], Bytes]:
-        """Return which of the lines that begin at `at` are of this template, and the bytes of those."""
-        lines = np.ndarray((len(block) - self.width + 1,), f"V{self.width}", block, strides=(1,))[at]
-        words = lines.view(np.uint64).reshape(len(at), self.width // 8)
-        wrong = ((words ^ self._line) & self._equal) | (((words & self._low) + self._six) & self._ten)
-        fits = np.bitwise_or.reduce(wrong, axis=1) == 0
-        for column, chars in self._allowed:
-            fits &= chars[words.view(np.uint8).reshape(-1, self.width)[:, column]]
-        taken = words if fits.all() else words[fits]
-        return fits, taken.view(np.uint8).reshape(-1, self.width)
-
-    def numbers(self, lines: Bytes) -> Ints:
-        """Return the digit groups of lines of this template as whole numbers, one column a group."""
-        digits = lines[:, self._columns].astype(np.float64)
-        digits -= 48.0
-        return np.asarray(digits @ self._powers).astype(np.int64)
-
-    def rows(self, lines: Bytes, at: Ints, source: Clock) -> tuple[NDArray[np.bool_], Rows]:
-        """Return which lines are good after all, and the rows of the good ones."""
-        found = self.numbers(lines)
-        count = 2 * len(self.learnt.numbers) + 1
-        good, rank = self._ranks(lines, found[:, count - 1])
-        ts, clock = np.full(len(at), NULL), np.full(len(at), -1, np.int8)
-        if self.learnt.clock is not None:
-            naive, valid = _instants(found[:, count:])
-            good &= valid
-            ts, clock = self._to_utc(np.where(good, naive + self.learnt.clock.shift, 0), good, source)
-            good &= clock >= 0
-        values = self._values(found, rank, len(at))
-        pattern = np.full(len(at), self.learnt.pattern, np.int16)
-        rows = Rows(at, ts, clock, pattern, values)
-        return good, rows if good.all() else select(rows, good)
-
-    def _values(self, found: Ints, rank: Ints, size: int) -> tuple[Ints, ...]:
-        columns = {name: np.full(size, NULL) for name in COLUMNS} | {"rank": rank}
-        for name, value in self.learnt.constants:
-            if name in columns:
-                columns[name] = np.full(size, value)
-        for index, number in enumerate(self.learnt.numbers):
-            columns[number.column] = _scaled(found[:, 2 * index], found[:, 2 * index + 1], number)
-        return tuple(columns[name] for name in COLUMNS)
-
-    def _ranks(self, lines: Bytes, labels: Ints) -> tuple[NDArray[np.bool_], Ints]:
-        """Return the rank of each line, and which lines have the envelope that was learnt: each distinct label is peeled."""
-        learnt = self.learnt
-        good = np.full(len(lines), not self._peel_all)
-        rank = np.full(len(lines), NULL if learnt.rank is None else learnt.rank)
-        if not self._label:
-            return good, rank
-        for label in np.unique(labels).tolist():
-            mine = labels == label
-            peeled = peel(self._relabelled(label))
-            rank[mine] = NULL if peeled.rank is None else peeled.rank
-            good[mine] = peeled.offset == learnt.offset
-        return good, rank
-
-    def _relabelled(self, label: int) -> bytes:
-        """Return the line learnt from with other digits in its prefix; its date stays."""
-        line = bytearray(self.learnt.line)
-        for column, digit in zip(self._label, str(label).zfill(len(self._label)), strict=True):
-            line[column] = ord(digit)
-        return bytes(line)
-
-    def _to_utc(self, local: Ints, good: NDArray[np.bool_], source: Clock) -> tuple[Ints, NDArray[np.int8]]:
-        """Turn stamps into UTC; a zone's offset changes only at quarters of an hour, so one stamp stands for its quarter."""
-        assert self.learnt.clock is not None
-        zone, layout = self.learnt.clock.zone, self.learnt.clock.layout
-        ts, clock = np.full(len(local), NULL), np.full(len(local), -1, np.int8)
-        chosen = np.flatnonzero(good)
-        moving = zone == "local" and source.zoned
-        if not len(chosen) or (moving and (np.diff(local[chosen]) < -_BACK).any()):
-            return ts, clock  # an hour may come twice: the clock must see these one by one
-        keys = local[chosen] // _QUARTER if moving else np.zeros(len(chosen), np.int64)
-        distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        shifts, codes = np.zeros(len(distinct), np.int64), np.full(len(distinct), -1, np.int8)
-        for index, row in enumerate(chosen[first]):
-            us, codes[index] = source.instant(clocks.Stamp(int(local[row]), zone, True, True, layout))
-            shifts[index] = us - int(local[row])
-        ts[chosen], clock[chosen] = local[chosen] + shifts[which], codes[which]
-        for code in np.unique(codes[codes >= 0]):
-            seen = ts[chosen][codes[which] == code]
-            source.saw(int(seen.min()), int(seen.max()), int(code), len(seen))
-        return ts, clock
 
 
 class Pool(NamedTuple):
     """Lines of one block that the same literals were found on."""
 
     key: int
-    """The one literal found, or -1 where several were."""
+    """The one literal found, -1 where several were, less for lines that no template may read."""
     patterns: tuple[int, ...]
     """Patterns the lines may belong to."""
     at: Ints
@@ -206,6 +59,8 @@ class StepReader:
         Each round takes a line from the middle of those left (the first ones are often of a rare kind), finds or learns its template, and reads all lines of that template.
         """
         left: Ints = np.arange(len(pool.at))
+        if pool.key < -1:
+            return [], left
         found: list[Rows] = []
         slow: list[int] = []
         rounds = _Rounds()
@@ -226,7 +81,7 @@ class StepReader:
     def _templates(self, line: bytes, pool: Pool) -> Iterator[Template]:
         """Yield the known templates that may read a line, then one learnt from it."""
         known = self._known.setdefault(pool.key, _Known({}, []))
-        plain = line.translate(_ZEROS)
+        plain = line.translate(ZEROS)
         yield from known.whole.get(plain, ())
         yield from [one for one in known.local if plain.startswith(one.plain)]
         template = self._learn(line, pool)
@@ -235,21 +90,24 @@ class StepReader:
         if len(known.whole) + len(known.local) >= KEPT:
             known.whole.clear()
             known.local.clear()
-        if template.learnt.cover > len(line):
+        if template.whole:
             known.whole.setdefault(plain, []).append(template)
         else:
             known.local.append(template)
         yield template
 
     def _apply(self, template: Template, block: bytearray, pool: Pool, left: Ints, clock: Clock, found: list[Rows]) -> Ints:
-        at = pool.at[left]
-        fits, lines = template.gather(block, at)
-        if not len(lines):
+        which = np.arange(len(left))
+        if template.whole:  # all lines of it are equally long
+            which = np.flatnonzero(pool.end[left] - pool.at[left] == len(template.learnt.line))
+        at = pool.at[left[which]]
+        fits, numbers = template.match(block, at)
+        if not len(numbers):
             return left
-        good, rows = template.rows(lines, at[fits], clock)
+        good, rows = template.rows(numbers, at[fits], clock)
         found.append(rows)
-        keep = ~fits
-        keep[np.flatnonzero(fits)[~good]] = True
+        keep = np.ones(len(left), bool)
+        keep[which[fits][good]] = False
         return left[keep]
 
     def _learn(self, line: bytes, pool: Pool) -> Template | None:
@@ -281,33 +139,3 @@ class _Rounds:
         """Tell whether the last rounds took enough lines, out of `left`, to go on."""
         last = self._taken[-6:]
         return len(last) < 6 or sum(last) >= 6 * (10 + left // 40)
-
-
-def _scaled(head: Ints, tail: Ints, number: Number) -> Ints:
-    value = head * number.unit + (tail * number.unit // 10 ** len(number.tail) if number.tail else 0)
-    value = value * number.sign
-    return np.where(np.abs(value) <= _INT32, value, NULL) if number.column in ("skipped", "rank") else value
-
-
-def _instants(parts: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return microseconds since 1970 of (year, month, day, hour, minute, second, fraction), and which are real dates.
-
-    Days from civil: the proleptic Gregorian calendar in eras of 400 years, years beginning in March.
-    """
-    year, month, day, hour, minute, second, fraction = parts.T
-    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    lengths = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
-    valid = (year >= 2000) & (year < 2100) & (month >= 1) & (month <= 12) & (day >= 1)
-    valid &= day <= lengths[np.clip(month, 0, 12)] + (leap & (month == 2))
-    valid &= (hour < 24) & (minute < 60) & (second < 60)
-    shifted = year - (month <= 2)
-    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    of_era = (shifted % 400) * 365 + (shifted % 400) // 4 - (shifted % 400) // 100 + of_year
-    days = shifted // 400 * 146_097 + of_era - 719_468
-    return ((days * 24 + hour) * 60 + minute) * 60 * _SECOND + second * _SECOND + fraction, valid
-
-
-def select(rows: Rows, which: NDArray[np.bool_] | Ints) -> Rows:
-    """Return the chosen rows, in the order of `which`."""
-    values = tuple(column[which] for column in rows.values)
-    return Rows(rows.at[which], rows.ts[which], rows.clock[which], rows.pattern[which], values)

@@ -13,6 +13,7 @@ from ettlog.lifecycle import CLOCKS, KIND_BY_NAME
 from ettlog.parse.carry import advance, per_step, spans
 from ettlog.parse.clock import moved
 from ettlog.parse.clockwork import INFERRED, NOMINAL
+from ettlog.parse.counting import Evidence
 from ettlog.parse.decode import TOTALS
 from ettlog.parse.format import Pattern
 from ettlog.parse.launches import Mark, number
@@ -71,7 +72,7 @@ class Facts:
         self.patterns = patterns
         self.events: list[Event] = []
         self._marks: list[Mark] = []
-        self._seen: set[int] = set()
+        self._evidence = Evidence(patterns)
         self._steps: list[Steps] = []
         self._undated: list[Undated] = []
         self._rows: list[pa.Table] = []
@@ -82,8 +83,8 @@ class Facts:
         """Take the events of one block, sorted by line."""
         self.events.extend(events)
         for event in events:
-            self._seen.add(event.pattern)
             pattern = self.patterns[event.pattern]
+            self._evidence.note(event.line, event.pattern, _OPENS[pattern.kind], event.values.get("target"))
             if _OPENS[pattern.kind] or _ENDS[pattern.kind]:
                 writer = (pattern.format, pattern.name, event.values.get("rank"), event.values.get("node"))
                 self._marks.append(Mark(event.line, _OPENS[pattern.kind], _ENDS[pattern.kind], writer))
@@ -116,11 +117,13 @@ class Facts:
         self._flush()
         steps = _joined(self._steps)
         self._steps.clear()
-        steps = _chosen(steps, self._counting()[steps.pattern])
+        steps = _chosen(steps, self._evidence.counted(steps.line, steps.pattern, steps.values[1]))
         _settle(shift, nominal, steps.ts, steps.clock)
-        launches = np.array(number(self._marks, steps.line.tolist()), np.int64)
-        step_launch = np.searchsorted(launches, steps.line, "right")
         tiers = np.array([pattern.tier for pattern in self.patterns] or [1])[steps.pattern]
+        # a bar of something else before the loop begins is no step that could end a launch
+        sure = steps.line[tiers == tiers.min(initial=tiers.max(initial=1))]
+        launches = np.array(number(self._marks, sure.tolist()), np.int64)
+        step_launch = np.searchsorted(launches, steps.line, "right")
         kept = _lowest_tier(step_launch, tiers, len(launches))
         steps, step_launch = _chosen(steps, kept), step_launch[kept]
         totals = np.array([not TOTALS.isdisjoint(pattern.groups) for pattern in self.patterns] or [False])
@@ -130,11 +133,6 @@ class Facts:
             _settle(shift, nominal, column)
         steps, late = _carry_steps(steps, step_launch, undated)
         return self._event_table(launches, undated, late, shift, nominal), self._step_table(steps, step_launch)
-
-    def _counting(self) -> NDArray[np.bool_]:
-        """Return for each pattern whether its steps count: one of the patterns it needs has matched."""
-        seen = {f"{self.patterns[index].format}.{self.patterns[index].name}" for index in self._seen}
-        return np.array([not one.needs or not seen.isdisjoint(one.needs) for one in self.patterns] or [True])
 
     def _flush(self) -> None:
         if self.events or not self._rows:

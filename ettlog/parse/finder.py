@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ettlog.lifecycle import KIND_BY_NAME
 from ettlog.parse.format import Pattern
-from ettlog.parse.gates import choose
+from ettlog.parse.gates import COMMON, MAX_GATES, choose
 
 Ints = NDArray[np.int64]
 
@@ -34,13 +34,13 @@ class Finder:
         """Choose the literals; without `steps` those of step patterns are left out."""
         chosen = [index for index, one in enumerate(patterns) if steps or one.kind != STEP]
         frequent = [index for index in chosen if patterns[index].kind == STEP]
-        avoid = b"\n".join(sample.line.encode() for index in frequent for sample in patterns[index].samples)
+        avoid = b"\n".join(sample.line.encode() for one in patterns if one.kind == STEP for sample in one.samples)
         anchors = [patterns[index].anchor for index in chosen]
-        gates = choose(anchors, kept=[patterns[index].anchor for index in frequent], avoid=avoid)
+        gates = choose(anchors, kept=[patterns[index].anchor for index in frequent], avoid=avoid + COMMON)
         owners = [[chosen[owner] for owner in row] for row in gates.owners]
         self.steps = tuple(tuple(index for index in row if patterns[index].kind == STEP) for row in owners)
         self._has_step = np.array([bool(row) for row in self.steps] or [False])
-        self._search = _automaton(gates.literals, MatchKind.LeftmostFirst)
+        self._searches = _shared_out(gates.literals, [bool(row) for row in self.steps])
         self._events: dict[bytes, list[int]] = {}
         for index in chosen:
             if patterns[index].kind != STEP:
@@ -54,9 +54,11 @@ class Finder:
 
     def find(self, text: memoryview) -> Hits:
         """Return all literals found in `text`."""
-        found = self._search.find_matches_as_indexes(text) if self._search else []
-        flat = np.fromiter(chain.from_iterable(found), np.int64, 3 * len(found)).reshape(-1, 3)
-        gates, at = flat[:, 0], flat[:, 1]
+        parts = [_found(automaton, numbers, text) for automaton, numbers in self._searches]
+        gates, at = (np.concatenate(one) for one in zip(*parts, strict=True)) if parts else (_NONE, _NONE)
+        if len(parts) > 1:
+            order = np.argsort(at, kind="stable")
+            gates, at = gates[order], at[order]
         behind = np.frombuffer(text, np.uint8)[np.minimum(at + self._ends[gates], len(text) - 1)]
         event, step = self._goes_on[gates, behind], self._has_step[gates]
         return Hits(at[event], gates[step], at[step])
@@ -69,6 +71,25 @@ class Finder:
         return sorted(index for anchor in found for index in self._owners[anchor])
 
 
+_NONE: Ints = np.zeros(0, np.int64)
+
+
+def _found(automaton: BytesAhoCorasick, numbers: Ints, text: memoryview) -> tuple[Ints, Ints]:
+    found = automaton.find_matches_as_indexes(text)
+    flat = np.fromiter(chain.from_iterable(found), np.int64, 3 * len(found)).reshape(-1, 3)
+    return numbers[flat[:, 0]], flat[:, 1]
+
+
+def _shared_out(literals: Sequence[bytes], frequent: Sequence[bool]) -> list[tuple[BytesAhoCorasick, Ints]]:
+    """Return as few automata as hold all literals, with the literals' numbers; the frequent ones together in the first."""
+    order = sorted(range(len(literals)), key=lambda number: (not frequent[number], number))
+    count = -(-len(order) // MAX_GATES)
+    size = -(-len(order) // max(count, 1))
+    shares = [order[start : start + size] for start in range(0, len(order), max(size, 1))]
+    made = [(_automaton(tuple(literals[number] for number in share), MatchKind.LeftmostFirst), share) for share in shares]
+    return [(automaton, np.array(share, np.int64)) for automaton, share in made if automaton is not None]
+
+
 _ANY = np.ones(256, bool)
 
 
@@ -76,6 +97,8 @@ def _goes_on(gate: bytes, anchors: Iterable[bytes], gates: Iterable[bytes]) -> N
     """Return which bytes behind a literal of step lines show that it may also be part of an event's anchor, or hide a literal."""
     found = np.zeros(256, bool)
     for anchor in anchors:
+        if anchor in gate:
+            found[:] = True
         at = anchor.find(gate)
         while at >= 0:
             rest = anchor[at + len(gate) : at + len(gate) + 1]

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 MAX_GATES = 60
 """Most literals of one automaton: from the 65th on its vector search falls back to a third of the speed."""
+
+MAX_AUTOMATA = 2
+"""Most passes over a block; a pass costs about as much as reading the block."""
+
+COMMON = b"""
+Processing process_group processes processor subprocess multiprocessing ProcessGroup preprocess
+torch.nn.modules.module torch.distributed torch.cuda torch._dynamo torch.utils.data import torch.compile torchvision torch/csrc
+training trainer train_iters pretraining strategy worker workers num_workers dataloader_workers error errors warning warnings
+Starting started launch launcher launching rank ranks world_size WORLD_SIZE signal node nodes nodelist
+/usr/local/lib/python3.10/site-packages/ /opt/conda/lib/python3.11/dist-packages/ File line in forward return self._call_impl
+UserWarning FutureWarning DeprecationWarning is deprecated and will be removed in a future release
+NCCL INFO Channel via P2P/IPC NET/IB comm nRanks busId Connected all rings trees Init COMPLETE
+[INFO] [WARNING] [ERROR] DEBUG INFO WARNING ERROR CRITICAL main] time: elapsed seconds memory allocated reserved
+loss scale: grad norm: params norm: num zeros: learning rate: global batch size: lm loss: with without memory Memory Error:
+loading loaded setting settings parameters arguments config configuration default model optimizer scheduler iteration iterations
+http:// https:// wandb: step: steps epoch batch loss tokens samples dataset directory exist exists file files path
+"""
+"""Words that trainer logs are full of: a literal out of them would be found everywhere."""
 
 MIN_GATE = 6
 """Shortest literal in bytes; shorter ones are found everywhere."""
@@ -20,7 +39,11 @@ class Gates(NamedTuple):
 
 
 def choose(
-    anchors: Sequence[bytes], *, kept: Iterable[bytes] = (), avoid: bytes = b"", most: int = MAX_GATES
+    anchors: Sequence[bytes],
+    *,
+    kept: Iterable[bytes] = (),
+    avoid: bytes = b"",
+    most: int = MAX_GATES * MAX_AUTOMATA,
 ) -> Gates:
     """Return at most `most` literals of at least 6 bytes so that each anchor contains one; the same for the same anchors.
 
@@ -30,37 +53,48 @@ def choose(
     them, and `avoid` is such lines.
     """
     fixed = _minimal(kept, b" ")
-    loose = [one for one in _minimal(anchors, b" :|=,.()[]/") if not any(keep in one for keep in fixed)]
-    while len(fixed) + len(loose) > most:
-        best = _best(loose, fixed, avoid)
-        if best is None:
+    loose = set(_minimal((one for one in anchors if not any(keep in one for keep in fixed)), b" :|", avoid))
+    for part, served in _shared_parts(loose, fixed, avoid):
+        if len(fixed) + len(loose) <= most:
             break
-        loose = sorted([one for one in loose if best not in one] + [best])
+        loose = (loose - served) | {part}
     literals = tuple(sorted({*fixed, *loose}))
     return Gates(literals, tuple(_owners(gate, literals, anchors) for gate in literals))
+
+
+def _shared_parts(anchors: Iterable[bytes], fixed: Sequence[bytes], avoid: bytes) -> Iterator[tuple[bytes, set[bytes]]]:
+    """Yield substrings and the anchors that each takes the place of, best first; an anchor is taken once."""
+    holders: dict[bytes, set[bytes]] = {}
+    for one in anchors:
+        for begin in range(len(one)):
+            for end in range(begin + MIN_GATE, len(one) + 1):
+                holders.setdefault(one[begin:end], set()).add(one)
+    shared = {part: held for part, held in holders.items() if len(held) > 1 and part.strip() == part and part not in avoid}
+    free = [part for part in shared if not any(_overlaps(part, keep) for keep in fixed)]
+    heap = [(-len(shared[part]), -len(part), part) for part in free]
+    heapq.heapify(heap)
+    taken: set[bytes] = set()
+    while heap:
+        count, size, part = heapq.heappop(heap)
+        served = shared[part] - taken
+        if len(served) == -count:
+            taken |= served
+            yield part, served
+        elif len(served) > 1:
+            heapq.heappush(heap, (-len(served), size, part))
 
 
 def _overlaps(one: bytes, other: bytes) -> bool:
     return one in other or other in one
 
 
-def _minimal(anchors: Iterable[bytes], edge: bytes) -> list[bytes]:
-    bare = {one.strip(edge) if len(one.strip(edge)) >= MIN_GATE else one for one in anchors}
+def _minimal(anchors: Iterable[bytes], edge: bytes, avoid: bytes = b"") -> list[bytes]:
+    bare = {one if len(one.strip(edge)) < MIN_GATE or one.strip(edge) in avoid else one.strip(edge) for one in anchors}
     found: list[bytes] = []
     for one in sorted(bare, key=lambda one: (len(one), one)):
         if not any(other in one for other in found):
             found.append(one)
     return sorted(found)
-
-
-def _best(loose: Sequence[bytes], fixed: Sequence[bytes], avoid: bytes) -> bytes | None:
-    counts: dict[bytes, int] = {}
-    for one in loose:
-        for part in {one[i:j] for i in range(len(one)) for j in range(i + MIN_GATE, len(one) + 1)}:
-            counts[part] = counts.get(part, 0) + 1
-    shared = [part for part, count in counts.items() if count > 1 and part.strip() == part and part not in avoid]
-    free = [part for part in shared if not any(_overlaps(part, keep) for keep in fixed)]
-    return min(free, key=lambda part: (-counts[part], -len(part), part), default=None)
 
 
 def _owners(gate: bytes, literals: Sequence[bytes], anchors: Sequence[bytes]) -> tuple[int, ...]:

@@ -102,7 +102,10 @@ def parse(text: bytes) -> dict[str, Any] | None:
     and infinities are let through, because trainers write them for a loss; as a field they have no value.
     """
     try:
-        found = json.loads(text, object_pairs_hook=_once)
+        found = json.loads(text.decode("utf-8"))
+        # as many colons behind quotes as keys and no quote before a blank: no key is lost; else look at each object
+        if isinstance(found, dict) and (text.count(b'":') != len(found) or b'" ' in text or b'"\t' in text):
+            found = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
@@ -123,6 +126,8 @@ def text(record: Record, key: str) -> str | None:
 def whole(record: Record, key: str) -> int | None:
     """Return the whole number under a key (17, 17.0, "17"); None for anything else and beyond 64 bits."""
     found = record.get(key)
+    if type(found) is int:  # most numbers are: the rest takes longer
+        return found if -_INT64 <= found <= _INT64 else None
     if isinstance(found, str) and len(found) <= 20 and found.strip().lstrip("+-").isascii():
         found = int(found) if found.strip().lstrip("+-").isdigit() else None
     if isinstance(found, float) and found.is_integer():

@@ -17,7 +17,7 @@ class Limits:
 
     line: int = 1 << 16
     """Patterns see this much of a line; the rest is counted, not matched."""
-    block: int = 1 << 22
+    block: int = 1 << 21
     """Text read at once."""
     output: int = 1 << 40
     """Decompressed text of one source."""

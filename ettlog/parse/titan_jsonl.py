@@ -55,16 +55,15 @@ class _Reader:
         name = jsonl.text(record, "log_type_name")
         if name is None:
             return BAD_RECORD
+        base, _, edge = name.rpartition("_")
+        if base in _QUIET and edge != "error":
+            self._worked |= base in _WORK and edge == "end"
+            self._ever_worked |= self._worked
+            return IGNORED
         at = exact(jsonl.whole(record, "time_us"))
         if at is None:
             return BAD_TIME
-        rank = jsonl.whole(record, "global_rank")
-        self._common = {
-            "rank": jsonl.whole(record, "rank") if rank is None else rank,
-            "node": jsonl.text(record, "host_name"),
-            "step": jsonl.whole(record, "step"),
-        }
-        base, _, edge = name.rpartition("_")
+        self._common = _common(record)
         if edge == "start" and name not in WORDS["instant"]:
             return self._started(line, base, at, record)
         if edge == "end":
@@ -105,10 +104,6 @@ class _Reader:
             return self._step_ended(line, at, duration)
         if base == "checkpoint_save":
             return self._saved(line, at, duration)
-        if base in _WORK:
-            self._worked = self._ever_worked = True
-        if base in _QUIET:
-            return IGNORED
         kind = WORDS["end"].get(base, WORDS["told"]["other_span"])
         return self._add(line, kind, f"{base}_end", at, duration_us=duration, name=base)
 
@@ -157,3 +152,13 @@ class _Reader:
         """Remember where the open step's own work ended."""
         if self._begin is not None and self._own_end is None:
             self._own_end = us
+
+
+def _common(record: Record) -> dict[str, Any]:
+    """Return the columns that every event of a record shares."""
+    rank = jsonl.whole(record, "global_rank")
+    return {
+        "rank": jsonl.whole(record, "rank") if rank is None else rank,
+        "node": jsonl.text(record, "host_name"),
+        "step": jsonl.whole(record, "step"),
+    }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
@@ -226,8 +227,9 @@ class Compiles:
             self._facts.saw(self._at(self._last))
         for at_line, when, kind, pattern, fields in self._later:
             self._facts.event(at_line, kind, pattern, self._at(when), **fields)
+        covered = _union(self._intervals)
         for at_line, when, told, fields, again in self._untimed:
-            self._by_metrics(at_line, self._at(when), told, fields, again)
+            self._by_metrics(at_line, self._at(when), told, fields, again, covered)
         for stack in self._stacks.values():
             for name, us, at_line, compile_id in stack[:1]:
                 fields = {"rank": self._file_rank, "name": _shown(compile_id)}
@@ -238,13 +240,20 @@ class Compiles:
         return Instant(us, clock)
 
     def _by_metrics(
-        self, line: int, at: Instant, told: torch_metrics.Told, fields: dict[str, Any], again: bool
+        self,
+        line: int,
+        at: Instant,
+        told: torch_metrics.Told,
+        fields: dict[str, Any],
+        again: bool,
+        covered: list[tuple[int, int]],
     ) -> None:
         end = exact(told.end_us) or at
         if told.duration_us is None or end.us is None:
             return
         middle = end.us - told.duration_us // 2
-        if any(begin <= middle <= finish for begin, finish in self._intervals):
+        at_or_before = bisect_right(covered, (middle, end.us))
+        if at_or_before and middle <= covered[at_or_before - 1][1]:
             return
         compile_id = fields.pop("compile_id")
         kind, pattern = (_COMPILES["again"], "metrics_again") if again else (_COMPILES["first"], "metrics")
@@ -266,6 +275,17 @@ def _shown(compile_id: CompileId) -> str:
 def _kind(compile_id: CompileId, told: torch_metrics.Told | None) -> tuple[str, str]:
     which = "again" if (compile_id[2] or 0) > 0 else "first"
     return _COMPILES[which], "failed" if told is not None and told.failed else which
+
+
+def _union(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return intervals that overlap as one, in order."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(intervals):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((begin, end))
+    return joined
 
 
 def _first_reason(payload: bytes) -> str | None:

@@ -5,6 +5,7 @@
 -- cause: cause of the end, where one is named
 -- failed_us: first sign of the failure
 -- ended_us: last instant that belongs to the proven end
+-- evidence: path and line of the first sign of the failure, else of the last line of the end
 -- planned_exit: whether the trainer stopped by its own limit, to be continued
 -- A line of failure that a step line follows was no failure of the start. -15, -9 and SIGTERM are what happens to victims.
 WITH progress AS (
@@ -14,6 +15,7 @@ WITH progress AS (
 ),
 told AS (
   SELECT a.gid, e.kind, e.at_us, e.dated, e.code, CASE WHEN e.cause <> '' THEN e.cause END AS cause,
+    e.path || ':' || CAST(e.line AS VARCHAR) AS evidence,
     row_number() OVER (PARTITION BY a.gid ORDER BY e.at_us NULLS FIRST, e.part_no, e.path, e.line) AS pos,
     CASE
       WHEN e.kind = 'exit_code' THEN CASE WHEN coalesce(e.code, 1) = 0 THEN 'exit_ok'
@@ -30,7 +32,8 @@ told AS (
 ),
 -- what fails behind a signal without a cause of its own fails because of it
 ordered AS (
-  SELECT *, says = 'failure' AND NOT coalesce(coalesce(cause, 'other') = 'other'
+  SELECT *, says IN ('failure', 'victim', 'kill', 'interrupt', 'signal', 'preempted', 'node_failure') AS signs,
+    says = 'failure' AND NOT coalesce(coalesce(cause, 'other') = 'other'
     AND pos > min(CASE WHEN says = 'signal' THEN pos END) OVER (PARTITION BY gid), FALSE) AS own
   FROM told
 ),
@@ -46,9 +49,11 @@ summed AS (
     bool_or(own) OR (bool_or(says = 'kill') AND NOT bool_or(says = 'signal')) AS failing,
     min_by(cause, pos) FILTER (WHERE says = 'failure' AND cause IS NOT NULL AND cause <> 'other') AS named,
     min_by(cause, pos) FILTER (WHERE says = 'failure' AND cause IS NOT NULL) AS unnamed,
-    min(at_us) FILTER (WHERE dated AND says IN ('failure', 'victim', 'kill', 'interrupt', 'signal', 'preempted', 'node_failure')) AS sign_us,
-    min(at_us) FILTER (WHERE says IN ('failure', 'victim', 'kill', 'interrupt', 'signal', 'preempted', 'node_failure')) AS near_us,
-    max(at_us) FILTER (WHERE dated AND says <> 'survived') AS ended_us
+    min(at_us) FILTER (WHERE dated AND signs) AS sign_us,
+    min(at_us) FILTER (WHERE signs) AS near_us,
+    max(at_us) FILTER (WHERE dated AND says <> 'survived') AS ended_us,
+    min_by(evidence, pos) FILTER (WHERE signs) AS sign,
+    max_by(evidence, pos) FILTER (WHERE says <> 'survived') AS proof
   FROM ordered GROUP BY gid
 ),
 judged AS (
@@ -67,5 +72,6 @@ SELECT gid, end_state,
   CASE WHEN end_state IN ('failed', 'killed', 'preempted', 'node_failure') OR (end_state = 'cancelled' AND NOT cancelled)
     THEN coalesce(sign_us, near_us) END AS failed_us,
   CASE WHEN end_state IS NOT NULL THEN ended_us END AS ended_us,
+  CASE WHEN end_state IS NOT NULL AND end_state <> 'completed' THEN coalesce(sign, proof) ELSE proof END AS evidence,
   planned_exit
 FROM judged

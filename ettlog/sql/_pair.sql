@@ -25,7 +25,8 @@ bound AS (
 ),
 edged AS (
   SELECT m.job, m.k, k.part, k.edge,
-    CASE WHEN m.kind = 'evaluation_end' AND NOT m.dated THEN coalesce(b.next_us, m.at_us) ELSE m.at_us END AS at_us, m.duration_us, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence,
+    CASE WHEN m.kind = 'evaluation_end' AND NOT m.dated THEN coalesce(b.next_us, m.at_us) ELSE m.at_us END AS at_us,
+    m.duration_us, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence,
     m.path, m.line
   FROM mark AS m
   JOIN lifecycle_kind AS k ON k.kind = m.kind

@@ -14,7 +14,8 @@ WITH cut AS (
     work_us + (end_us - work_us) * (covered - lost) // covered AS kept_us
   FROM _work
 )
-SELECT gid, 'replay' AS nature, work_us AS begin_us, replayed_us AS end_us, first_step, first_step + replayed - 1 AS last_step, dated, no, line
+SELECT gid, 'replay' AS nature, work_us AS begin_us, replayed_us AS end_us, first_step,
+  first_step + replayed - 1 AS last_step, dated, no, line
 FROM cut WHERE replayed > 0
 UNION ALL
 SELECT gid, 'step', replayed_us, kept_us, first_step + replayed, step - lost, dated, no, line

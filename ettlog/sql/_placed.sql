@@ -23,6 +23,8 @@
 -- cause: cause of the end
 -- failed_us: first sign of the failure
 -- ended_us: last instant that belongs to the proven end
+-- end_evidence: path and line that prove the end, where the log tells it
+-- held_evidence: path and line of the scheduler's record
 -- evidence: path and line of the first line
 -- last_in_allocation: whether no other start follows in the allocation
 -- scheduler_state: how the scheduler says that the allocation ended
@@ -34,7 +36,8 @@ WITH each AS (
   GROUP BY l.job, l.k, l.gid
 ),
 told AS (
-  SELECT m.job, m.k, coalesce(min(CASE WHEN k.opens = 1 AND m.dated THEN m.at_us END), min(CASE WHEN m.kind = 'agent_start' AND m.dated THEN m.at_us END)) AS launched_us, max(m.world) AS world_size,
+  SELECT m.job, m.k, coalesce(min(CASE WHEN k.opens = 1 AND m.dated THEN m.at_us END),
+      min(CASE WHEN m.kind = 'agent_start' AND m.dated THEN m.at_us END)) AS launched_us, max(m.world) AS world_size,
     max(CASE WHEN m.kind = 'train_start' THEN m.at_us END) AS train_us
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind GROUP BY m.job, m.k
 ),
@@ -48,7 +51,7 @@ who AS (
   FROM launch AS l JOIN _stream AS c ON c.stream = l.stream JOIN source AS s ON s.key = c.key GROUP BY l.job, l.k
 ),
 placed AS (
-  SELECT e.job, e.k, h.raw, h.from_us, h.to_us, h.gpus, h.end_state, h.cause, h.closes, h.cluster,
+  SELECT e.job, e.k, h.raw, h.from_us, h.to_us, h.gpus, h.end_state, h.cause, h.closes, h.cluster, h.evidence,
     row_number() OVER (PARTITION BY e.job, e.k ORDER BY CASE WHEN h.raw = w.allocation THEN 0 ELSE 1 END,
       CASE WHEN h.from_us <= e.first_us + 60000000 THEN 0 ELSE 1 END,
       CASE WHEN h.from_us <= e.first_us + 60000000 THEN -h.from_us ELSE h.from_us END, h.raw) AS nth
@@ -58,9 +61,11 @@ placed AS (
   WHERE w.allocation IS NULL OR h.raw = w.allocation OR h.id = w.allocation
 )
 SELECT e.job, e.k, e.gid, e.stream, e.first_us, e.last_us, e.before_us, e.resumed_from, t.launched_us, t.world_size, t.train_us, w.model,
-  coalesce(w.cluster, p.cluster) AS cluster, w.platform, p.raw, coalesce(w.allocation, p.raw) AS allocation, p.from_us AS held_from_us, p.to_us AS held_to_us,
+  coalesce(w.cluster, p.cluster) AS cluster, w.platform, p.raw, coalesce(w.allocation, p.raw) AS allocation,
+  p.from_us AS held_from_us, p.to_us AS held_to_us,
   coalesce(p.gpus, t.world_size) AS gpus, coalesce(d.end_state, CASE WHEN e.followed THEN 'unknown' ELSE 'truncated' END) AS told_state,
-  d.cause, d.failed_us, d.ended_us, f.evidence,
+  d.cause, d.failed_us, d.ended_us, d.evidence AS end_evidence,
+  p.evidence AS held_evidence, f.evidence,
   row_number() OVER (PARTITION BY e.job, p.raw, p.from_us ORDER BY e.k DESC) = 1 AS last_in_allocation,
   CASE WHEN p.closes THEN p.end_state END AS scheduler_state, p.cause AS scheduler_cause
 FROM each AS e

@@ -7,6 +7,7 @@
 -- cause: cause of the end
 -- failed_us: first sign of the failure
 -- ended_us: last instant that belongs to the proven end
+-- end_evidence: path and line that prove the end, else those of the first line
 -- same_log: whether the start before it is in the same log
 -- final: whether it is the last start of its job
 -- open: whether its job may still be running
@@ -20,7 +21,8 @@ settled AS (
     CASE WHEN decided THEN scheduler_cause ELSE cause END AS cause,
     CASE WHEN NOT decided THEN failed_us
       WHEN scheduler_state IN ('failed', 'preempted', 'node_failure') THEN coalesce(failed_us, held_to_us) END AS failed_us,
-    CASE WHEN decided THEN coalesce(ended_us, held_to_us) ELSE ended_us END AS ended_us
+    CASE WHEN decided THEN coalesce(ended_us, held_to_us) ELSE ended_us END AS ended_us,
+    coalesce(CASE WHEN decided THEN held_evidence ELSE end_evidence END, evidence) AS end_evidence
   FROM judged
 ),
 followed AS (
@@ -35,7 +37,7 @@ SELECT job, k,
     WHEN end_before = 'preempted' THEN 'preemption'
     WHEN end_before IN ('completed', 'time_limit', 'cancelled') THEN 'planned'
     ELSE 'unknown' END AS kind,
-  end_state, cause, failed_us, ended_us, coalesce(stream = stream_before, FALSE) AS same_log, next_k IS NULL AS final,
+  end_state, cause, failed_us, ended_us, end_evidence, coalesce(stream = stream_before, FALSE) AS same_log, next_k IS NULL AS final,
   last_value(end_state) OVER (PARTITION BY job ORDER BY k ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
     = 'truncated' AS open
 FROM followed

@@ -27,7 +27,8 @@ tiled AS (
   WINDOW w AS (PARTITION BY job, k ORDER BY at_us, place, path, line)
 )
 SELECT job, k,
-  CASE WHEN edge = 'end' AND part <> 'other' THEN part WHEN edge = 'begin' AND edge_before = 'begin' THEN part_before ELSE 'other' END AS part,
+  CASE WHEN edge = 'end' AND part <> 'other' THEN part
+    WHEN edge = 'begin' AND edge_before = 'begin' THEN part_before ELSE 'other' END AS part,
   before_us AS begin_us, at_us AS end_us, NOT (dated AND dated_before) AS inferred, coalesce(evidence, evidence_before) AS evidence
 FROM tiled
 WHERE at_us > before_us

@@ -23,16 +23,12 @@ WITH every AS (
   FROM _work AS w JOIN _placed AS p ON p.gid = w.gid JOIN _stream AS c ON c.no = w.no
   WHERE w.estimated
   UNION ALL
-  SELECT h.job, h.k, 'hang', h.progress_us, h.stop_us, p.evidence || ' (last progress to the end)', FALSE
-  FROM _phase AS h
-  JOIN _placed AS p ON p.job = h.job AND p.k = h.k
-  JOIN _start AS s ON s.job = h.job AND s.k = h.k
+  SELECT h.job, h.k, 'hang', h.progress_us, h.stop_us, s.end_evidence || ' (last progress to the end)', FALSE
+  FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('completed', 'unknown', 'truncated')
   UNION ALL
-  SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, p.evidence || ' (end to release)', FALSE
-  FROM _phase AS h
-  JOIN _placed AS p ON p.job = h.job AND p.k = h.k
-  JOIN _start AS s ON s.job = h.job AND s.k = h.k
+  SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, s.end_evidence || ' (end to release)', FALSE
+  FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('unknown', 'truncated')
 )
 SELECT job, k AS start, part, begin_us, end_us, evidence, inferred

@@ -1,0 +1,180 @@
+"""Reads one block of whole lines: events by their regexes, steps by template, instants from neighbours, and every line counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ettlog.lifecycle import OUTCOMES
+from ettlog.parse.carry import DatedLines
+from ettlog.parse.cut import Block
+from ettlog.parse.engine import Source
+from ettlog.parse.facts import Event, Undated
+from ettlog.parse.line import Found
+from ettlog.parse.steps import StepLines
+from ettlog.parse.template import NULL
+
+Ints = NDArray[np.int64]
+MATCHED = OUTCOMES[0]
+_EMPTY: Ints = np.zeros(0, np.int64)
+_PIECE = 1 << 14
+"""Bytes from which numpy counts newlines faster than bytes.count."""
+
+
+class BlockScan:
+    """Reads one block."""
+
+    def __init__(self, source: Source, block: Block) -> None:
+        """Take a block; nothing is read yet."""
+        self.source, self.block = source, block
+        self.data, self.end = block.data, block.end
+        self.newline = np.frombuffer(block.data, np.uint8, block.end) == 10
+        self.outcome: dict[int, str] = {}
+        """Line begin -> outcome, of lines read by regex."""
+        self.fast = _EMPTY
+        """Where the step lines read by template begin, sorted."""
+
+    def run(self) -> None:
+        """Read the block and hand its facts to the source."""
+        source = self.source
+        hits = source.engine.finder.find(memoryview(self.data)[: self.end])
+        source.hits += len(hits.at) + len(hits.step_at)
+        events = self._events(hits.at.tolist())
+        steps = StepLines(source, self.block, self.newline, self.read)
+        self.fast = steps.read(hits)
+        self._neighbours([event for event in events if event.ts == NULL], steps.undated)
+        source.facts.add_events(events)
+        self._account()
+        source.place += self.end
+
+    # events
+
+    def _events(self, hits: Sequence[int]) -> list[Event]:
+        """Read the lines with literals of events on them, in order."""
+        found: list[Event] = []
+        counted, line = 0, self.source.n_lines + 1
+        patterns, finder = self.source.engine.patterns, self.source.engine.finder
+        for begin, end in self._lines(hits):
+            wanted = finder.wanted(bytes(self.data[begin:end]))
+            if not wanted:
+                continue
+            line += self._newlines(counted, begin)
+            counted = begin
+            for fact in self.read(begin, end, wanted, many=False):
+                if not patterns[fact.pattern].ignore:
+                    found.append(Event(line, begin, fact.ts, fact.clock, fact.pattern, fact.values))
+        return found
+
+    def _lines(self, hits: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield where the lines begin and end that hits are on; what lies beyond the limit of a line is not seen."""
+        limit, end = self.source.limits.line, -1
+        for at in hits:
+            if at < end:
+                continue
+            low = max(0, at - limit)
+            begin = self.data.rfind(b"\n", low, at) + 1
+            end = self.data.find(b"\n", at, self.end)
+            if begin or not low:
+                yield begin, min(end, begin + limit)
+
+    def read(self, begin: int, end: int, wanted: Sequence[int], *, many: bool) -> list[Found]:
+        """Read one line by the regexes of the wanted patterns, and note its outcome."""
+        line = bytes(self.data[begin:end])
+        whole = self.data[end] == 10 and (end + 1 < self.end or not self.block.sealed)
+        found = self.source.reader.read(line.rstrip(b"\r"), wanted, many=many, whole=whole)
+        if found:
+            self._note(begin, found)
+        return found
+
+    def _note(self, begin: int, found: Sequence[Found]) -> None:
+        patterns = self.source.engine.patterns
+        real = [one for one in found if not patterns[one.pattern].ignore]
+        outcome = "ignored" if not real else "bad_time" if any(one.bad_time for one in real) else MATCHED
+        if self.outcome.get(begin) != MATCHED:
+            self.outcome[begin] = outcome
+        for name in {patterns[one.pattern].format for one in found}:
+            self.source.formats[name] += 1
+
+    # instants of undated lines
+
+    def _neighbours(self, events: Sequence[Event], steps: tuple[Ints, Ints]) -> None:
+        """Find the dated lines beside the undated ones, and keep the block's last instant for the next block."""
+        source = self.source
+        dated = DatedLines(self.data, self.end, source.reader.dated)
+        if source.facts.waiting:
+            first = dated.behind(-1)
+            if first != NULL:
+                source.facts.next_dated(first)
+        facts = {event.place: event.line for event in events} | dict(zip(steps[0].tolist(), steps[1].tolist(), strict=True))
+        if facts:
+            at = np.array(sorted(facts), np.int64)
+            near = dated.around(at, np.isin(at, steps[0]))
+            known = near.before != NULL
+            place = np.where(known, near.place + source.place, source.last_place)
+            before = np.where(known, near.before, source.last)
+            lines = np.array([facts[begin] for begin in at.tolist()], np.int64)
+            source.facts.add_undated(Undated(lines, place, before, near.behind))
+        last, us = dated.before(self.end)
+        if us != NULL:
+            source.last, source.last_place = us, last + source.place
+
+    def _newlines(self, begin: int, end: int) -> int:
+        """Return the number of newlines in a piece of the block, the fastest way for its size."""
+        if end - begin < _PIECE:
+            return self.data.count(b"\n", begin, end)
+        return int(np.count_nonzero(self.newline[begin:end]))
+
+    # accounting
+
+    def _account(self) -> None:
+        """Count the outcome of every line of the block, and look at some that nothing matched."""
+        source = self.source
+        for begin in [begin for begin, outcome in self.outcome.items() if outcome != MATCHED]:
+            if self._is_fast(begin):
+                self.outcome[begin] = MATCHED
+        read = Counter(self.outcome.values())
+        read[MATCHED] += len(self.fast) - sum(self._is_fast(begin) for begin in self.outcome)
+        lines = int(np.count_nonzero(self.newline))
+        read["long"] += self._long_lines()
+        if not self.block.whole and lines > sum(read.values()) and self._unread(self.data.rfind(b"\n", 0, self.end - 1) + 1):
+            read["torn"] += 1
+        read["unmatched"] += lines - sum(read.values())
+        source.lines.update(read)
+        self._look()
+        source.n_lines += lines
+
+    def _is_fast(self, begin: int) -> bool:
+        index = int(np.searchsorted(self.fast, begin))
+        return index < len(self.fast) and int(self.fast[index]) == begin
+
+    def _unread(self, begin: int) -> bool:
+        return begin not in self.outcome and not self._is_fast(begin)
+
+    def _long_lines(self) -> int:
+        """Count the lines beyond the limit that nothing matched: each holds a window without a newline."""
+        limit = self.source.limits.line
+        if self.block.clipped:
+            return int(self._unread(0))
+        window, found, at = limit // 2, 0, 0
+        while at + window < self.end:
+            if self.data.find(b"\n", at, at + window) < 0:
+                begin, end = self.data.rfind(b"\n", 0, at) + 1, self.data.find(b"\n", at, self.end)
+                found += end - begin > limit and self._unread(begin)
+                at = end
+            at += window
+        return found
+
+    def _look(self) -> None:
+        """Look at a few lines, evenly spread; more of them in the first block."""
+        wanted = min(24 if not self.source.n_lines else 4, self.end // 64 + 1)
+        last = -1
+        for at in range(0, self.end, max(1, self.end // wanted)):
+            low = max(0, at - 4096)
+            begin = self.data.rfind(b"\n", low, at) + 1 or low
+            if begin > last and self._unread(begin):
+                end = self.data.find(b"\n", begin, begin + 1024)
+                self.source.unmatched.look(bytes(self.data[begin : end if end >= 0 else begin + 1024]).rstrip(b"\r"))
+            last = max(last, begin)

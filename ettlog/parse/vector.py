@@ -1,0 +1,197 @@
+"""One template ready for numpy: tells which lines of a block are its like, and reads the numbers of all of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ettlog.parse import clock as clocks
+from ettlog.parse.clockwork import Clock
+from ettlog.parse.envelope import peel
+from ettlog.parse.template import COLUMNS, MAX_DIGITS, NULL, Learnt, Number
+
+Ints = NDArray[np.int64]
+
+ZEROS = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
+"""Translation that makes every digit a zero."""
+
+_INT32 = (1 << 31) - 1
+_SERIAL = 1 << 18
+"""Multiplications up to which OpenBLAS works in the calling thread."""
+
+_SECOND = 1_000_000
+_QUARTER = 900 * _SECOND
+_BACK = 60 * _SECOND
+
+
+class Rows(NamedTuple):
+    """Steps read from one block: columns as arrays of equal length, missing values NULL."""
+
+    at: Ints
+    """Where the line begins in the block."""
+    ts: Ints
+    clock: NDArray[np.int8]
+    """Index into lifecycle.CLOCKS, or -1 where the line holds no stamp."""
+    pattern: NDArray[np.int16]
+    values: tuple[Ints, ...]
+    """One array for each of `template.COLUMNS`."""
+
+
+class Template:
+    """A learnt line made ready for numpy: words, masks, and one matrix that turns digit columns into numbers."""
+
+    def __init__(self, learnt: Learnt) -> None:
+        """Build the masks."""
+        self.learnt = learnt
+        self.whole = learnt.cover > len(learnt.line)
+        self.plain = learnt.line[: learnt.cover].translate(ZEROS)
+        width = self.width = (learnt.cover + 7) // 8 * 8
+        line = np.zeros(width, np.uint8)
+        text = (learnt.line + b"\n")[: learnt.cover]
+        line[: len(text)] = np.frombuffer(text, np.uint8)
+        inside = np.arange(width) < learnt.cover
+        digit = (line >= 48) & (line < 58) & inside
+        sensitive = [(at, chars) for at, chars in learnt.allowed if at < learnt.cover]
+        digit[[at for at, chars in sensitive if len(chars) == 1]] = False
+        self._allowed = [(at, np.isin(np.arange(256), list(chars))) for at, chars in sensitive if len(chars) > 1]
+        self._line = line.view(np.uint64)
+        self._equal = np.where(digit, 0xF0, np.where(inside, 0xFF, 0)).astype(np.uint8).view(np.uint64)
+        self._low, self._six, self._ten = (np.where(digit, byte, 0).astype(np.uint8).view(np.uint64) for byte in (15, 6, 16))
+        dated = {at for part in (learnt.clock.parts if learnt.clock else ()) for at in part}
+        label = [at for at in range(learnt.offset) if digit[at] and at not in dated]
+        self._label = tuple(label) if len(label) <= MAX_DIGITS else ()
+        self._peel_all = len(label) > MAX_DIGITS
+        self._groups = self._digit_groups()
+        self._columns = np.array([at for group in self._groups for at in group], np.int64)
+        self._powers = np.zeros((len(self._columns), len(self._groups)))
+        self._piece = max(64, _SERIAL // max(1, self._powers.size))
+        row = 0
+        for index, group in enumerate(self._groups):
+            self._powers[row : row + len(group), index] = [10.0**power for power in range(len(group) - 1, -1, -1)]
+            row += len(group)
+        if learnt.clock is not None:  # the fraction of a second becomes microseconds
+            self._powers[:, -1] *= 10.0 ** (6 - len(learnt.clock.parts[6]))
+
+    def _digit_groups(self) -> list[tuple[int, ...]]:
+        """Return the columns of each number: head and tail of the values, the label of the prefix, the parts of the date."""
+        groups = [part for number in self.learnt.numbers for part in (number.head, number.tail)]
+        return [*groups, self._label, *(self.learnt.clock.parts if self.learnt.clock else ())]
+
+    def match(self, block: bytearray, at: Ints) -> tuple[NDArray[np.bool_], Ints]:
+        """Return which of the lines that begin at `at` are of this template, and the numbers of those, one row a line.
+
+        Works on pieces that stay in the processor's cache and below the size from which BLAS starts threads.
+        """
+        fits = np.empty(len(at), bool)
+        found = [np.empty((0, len(self._groups)), np.int64)]
+        windows: NDArray[np.void] = np.ndarray((len(block) - self.width + 1,), f"V{self.width}", block, strides=(1,))
+        for start in range(0, len(at), self._piece):
+            words = windows[at[start : start + self._piece]].view(np.uint64).reshape(-1, self.width // 8)
+            wrong = ((words ^ self._line) & self._equal) | (((words & self._low) + self._six) & self._ten)
+            good = np.bitwise_or.reduce(wrong, axis=1) == 0
+            lines = words.view(np.uint8).reshape(-1, self.width)
+            for column, chars in self._allowed:
+                good &= chars[lines[:, column]]
+            fits[start : start + self._piece] = good
+            digits = (lines if good.all() else lines[good])[:, self._columns].astype(np.float64)
+            digits -= 48.0
+            found.append((digits @ self._powers).astype(np.int64))
+        return fits, np.concatenate(found)
+
+    def rows(self, found: Ints, at: Ints, source: Clock) -> tuple[NDArray[np.bool_], Rows]:
+        """Return which lines are good after all, and the rows of the good ones, from the numbers of `match`."""
+        count = 2 * len(self.learnt.numbers) + 1
+        good, rank = self._ranks(found[:, count - 1])
+        ts, clock = np.full(len(at), NULL), np.full(len(at), -1, np.int8)
+        if self.learnt.clock is not None:
+            naive, valid = _instants(found[:, count:])
+            good &= valid
+            ts, clock = self._to_utc(np.where(good, naive + self.learnt.clock.shift, 0), good, source)
+            good &= clock >= 0
+        values = self._values(found, rank, len(at))
+        pattern = np.full(len(at), self.learnt.pattern, np.int16)
+        rows = Rows(at, ts, clock, pattern, values)
+        return good, rows if good.all() else select(rows, good)
+
+    def _values(self, found: Ints, rank: Ints, size: int) -> tuple[Ints, ...]:
+        columns = {name: np.full(size, NULL) for name in COLUMNS} | {"rank": rank}
+        for name, value in self.learnt.constants:
+            if name in columns:
+                columns[name] = np.full(size, value)
+        for index, number in enumerate(self.learnt.numbers):
+            columns[number.column] = _scaled(found[:, 2 * index], found[:, 2 * index + 1], number)
+        return tuple(columns[name] for name in COLUMNS)
+
+    def _ranks(self, labels: Ints) -> tuple[NDArray[np.bool_], Ints]:
+        """Return the rank of each line, and which lines have the envelope that was learnt: each distinct label is peeled."""
+        learnt = self.learnt
+        good = np.full(len(labels), not self._peel_all)
+        rank = np.full(len(labels), NULL if learnt.rank is None else learnt.rank)
+        if not self._label:
+            return good, rank
+        for label in np.unique(labels).tolist():
+            mine = labels == label
+            peeled = peel(self._relabelled(label))
+            rank[mine] = NULL if peeled.rank is None else peeled.rank
+            good[mine] = peeled.offset == learnt.offset
+        return good, rank
+
+    def _relabelled(self, label: int) -> bytes:
+        """Return the line learnt from with other digits in its prefix; its date stays."""
+        line = bytearray(self.learnt.line)
+        for column, digit in zip(self._label, str(label).zfill(len(self._label)), strict=True):
+            line[column] = ord(digit)
+        return bytes(line)
+
+    def _to_utc(self, local: Ints, good: NDArray[np.bool_], source: Clock) -> tuple[Ints, NDArray[np.int8]]:
+        """Turn stamps into UTC; a zone's offset changes only at quarters of an hour, so one stamp stands for its quarter."""
+        assert self.learnt.clock is not None
+        zone, layout = self.learnt.clock.zone, self.learnt.clock.layout
+        ts, clock = np.full(len(local), NULL), np.full(len(local), -1, np.int8)
+        chosen = np.flatnonzero(good)
+        moving = zone == "local" and source.zoned
+        if not len(chosen) or (moving and (np.diff(local[chosen]) < -_BACK).any()):
+            return ts, clock  # an hour may come twice: the clock must see these one by one
+        keys = local[chosen] // _QUARTER if moving else np.zeros(len(chosen), np.int64)
+        distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        shifts, codes = np.zeros(len(distinct), np.int64), np.full(len(distinct), -1, np.int8)
+        for index, row in enumerate(chosen[first]):
+            us, codes[index] = source.instant(clocks.Stamp(int(local[row]), zone, True, True, layout))
+            shifts[index] = us - int(local[row])
+        ts[chosen], clock[chosen] = local[chosen] + shifts[which], codes[which]
+        for code in np.unique(codes[codes >= 0]):
+            seen = ts[chosen][codes[which] == code]
+            source.saw(int(seen.min()), int(seen.max()), int(code), len(seen))
+        return ts, clock
+
+
+def _scaled(head: Ints, tail: Ints, number: Number) -> Ints:
+    value = head * number.unit + (tail * number.unit // 10 ** len(number.tail) if number.tail else 0)
+    value = value * number.sign
+    return np.where(np.abs(value) <= _INT32, value, NULL) if number.column in ("skipped", "rank") else value
+
+
+def _instants(parts: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return microseconds since 1970 of (year, month, day, hour, minute, second, fraction), and which are real dates.
+
+    Days from civil: the proleptic Gregorian calendar in eras of 400 years, years beginning in March.
+    """
+    year, month, day, hour, minute, second, fraction = parts.T
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    lengths = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+    valid = (year >= 2000) & (year < 2100) & (month >= 1) & (month <= 12) & (day >= 1)
+    valid &= day <= lengths[np.clip(month, 0, 12)] + (leap & (month == 2))
+    valid &= (hour < 24) & (minute < 60) & (second < 60)
+    shifted = year - (month <= 2)
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    of_era = (shifted % 400) * 365 + (shifted % 400) // 4 - (shifted % 400) // 100 + of_year
+    days = shifted // 400 * 146_097 + of_era - 719_468
+    return ((days * 24 + hour) * 60 + minute) * 60 * _SECOND + second * _SECOND + fraction, valid
+
+
+def select(rows: Rows, which: NDArray[np.bool_] | Ints) -> Rows:
+    """Return the chosen rows, in the order of `which`."""
+    values = tuple(column[which] for column in rows.values)
+    return Rows(rows.at[which], rows.ts[which], rows.clock[which], rows.pattern[which], values)
