@@ -11,7 +11,7 @@ LOG_ENDINGS = (".log", ".out", ".err", ".txt", ".output", ".stdout", ".stderr", 
 
 GENERIC = re.compile(
     r"(?:logs?|train(?:ing|er)?|outputs?|out|std(?:out|err)|err(?:ors?)?|console|main|results?(?:_\d+)?|slurm|driver"
-    r"|rank|job|run|nohup|worker|node)",
+    r"|rank|job|run|nohup|worker|node|master|chief|launcher)",
     re.IGNORECASE,
 )
 """Stems that say nothing about the job: the folder names it."""
