@@ -49,7 +49,9 @@ class Finder:
         self._anchors = _automaton(tuple(self._events), MatchKind.Standard)
         self._ends = np.array([len(gate) for gate in gates.literals] or [0])
         stepping = {gate for gate in gates.literals if any(gate in patterns[index].anchor for index in frequent)}
-        goes_on = [_goes_on(gate, self._events, gates.literals) if gate in stepping else _ANY for gate in gates.literals]
+        goes_on = [
+            _goes_on(gate, self._events, gates.literals) if gate in stepping else _ANY for gate in gates.literals
+        ]
         self._goes_on = np.array(goes_on or [_ANY])
 
     def find(self, text: memoryview) -> Hits:
@@ -81,12 +83,15 @@ def _found(automaton: BytesAhoCorasick, numbers: Ints, text: memoryview) -> tupl
 
 
 def _shared_out(literals: Sequence[bytes], frequent: Sequence[bool]) -> list[tuple[BytesAhoCorasick, Ints]]:
-    """Return as few automata as hold all literals, with the literals' numbers; the frequent ones together in the first."""
+    """Return as few automata as hold all literals, with the literals' numbers; the frequent ones together in the
+    first."""
     order = sorted(range(len(literals)), key=lambda number: (not frequent[number], number))
     count = -(-len(order) // MAX_GATES)
     size = -(-len(order) // max(count, 1))
     shares = [order[start : start + size] for start in range(0, len(order), max(size, 1))]
-    made = [(_automaton(tuple(literals[number] for number in share), MatchKind.LeftmostFirst), share) for share in shares]
+    made = [
+        (_automaton(tuple(literals[number] for number in share), MatchKind.LeftmostFirst), share) for share in shares
+    ]
     return [(automaton, np.array(share, np.int64)) for automaton, share in made if automaton is not None]
 
 
@@ -94,7 +99,8 @@ _ANY = np.ones(256, bool)
 
 
 def _goes_on(gate: bytes, anchors: Iterable[bytes], gates: Iterable[bytes]) -> NDArray[np.bool_]:
-    """Return which bytes behind a literal of step lines show that it may also be part of an event's anchor, or hide a literal."""
+    """Return which bytes behind a literal of step lines show that it may also be part of an event's anchor, or hide a
+    literal."""
     found = np.zeros(256, bool)
     for anchor in anchors:
         if anchor in gate:

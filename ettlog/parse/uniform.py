@@ -1,9 +1,11 @@
-"""Proves for a regex which bytes of a line decide its match, so that one match can stand for all lines of the same template.
+"""Proves for a regex which bytes of a line decide its match, so that one match can stand for all lines of the same
+template.
 
-Two lines have the same template when they are equal byte by byte after every digit became the same digit. A regex that treats
-all ten digits alike (`\\d`, `[0-9.]`, `[^|]`, no literal digit) gives both lines the same spans: exchanging digits is an
-automorphism of the language. A literal digit or a set such as `[1-9]` breaks this only where it can stand; if a literal text
-must stand before it, the digits behind that text in the line are `sensitive`: they must stay inside, or outside, the set.
+Two lines have the same template when they are equal byte by byte after every digit became the same digit. A regex
+that treats all ten digits alike (`\\d`, `[0-9.]`, `[^|]`, no literal digit) gives both lines the same spans:
+exchanging digits is an automorphism of the language. A literal digit or a set such as `[1-9]` breaks this only where
+it can stand; if a literal text must stand before it, the digits behind that text in the line are `sensitive`: they
+must stay inside, or outside, the set.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class Proof(NamedTuple):
     lead: bytes
     """Literal every match begins with; empty when there is none."""
     sensitive: tuple[tuple[bytes, frozenset[int]], ...]
-    """Literals, each with the digits that may stand behind it: of a digit there it matters whether it is one of these."""
+    """Literals, each with the digits that may stand behind it: of a digit there it matters whether it is one of
+    these."""
 
 
 NOTHING = Proof(False, False, b"", ())
@@ -66,7 +69,9 @@ def prove(expression: bytes) -> Proof:
     except _UnusableError:
         return NOTHING
     local = not walk.loose and _one_path(walk.items)
-    return Proof(True, local, bytes(_lead(walk.items)), tuple(sorted(walk.sensitive, key=lambda one: (one[0], sorted(one[1])))))
+    return Proof(
+        True, local, bytes(_lead(walk.items)), tuple(sorted(walk.sensitive, key=lambda one: (one[0], sorted(one[1]))))
+    )
 
 
 class _Walk:
