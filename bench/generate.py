@@ -114,7 +114,8 @@ def neox(run: Run, ms: float) -> Iterator[str]:
     rate = 1000 * run.batch / ms
     yield (
         f" samples/sec: {rate:.3f} | iteration {run.step:8d}/{run.target:8d} | "
-        f"elapsed time per iteration (ms): {ms:.1f} | learning rate: 2.052E-06 | approx flops per GPU: {190_000 / ms:.1f}TFLOPS | lm_loss: {run.loss:.6E} | "
+        f"elapsed time per iteration (ms): {ms:.1f} | learning rate: 2.052E-06 | "
+        f"approx flops per GPU: {190_000 / ms:.1f}TFLOPS | lm_loss: {run.loss:.6E} | "
         f"number of skipped iterations: {0:3d} | number of nan iterations: {0:3d} |"
     )
 

@@ -11,8 +11,10 @@ from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from numpy.typing import NDArray
 
 from ettlog.lifecycle import KIND_BY_NAME
+from ettlog.parse.envelope import peel
 from ettlog.parse.format import Pattern
 from ettlog.parse.gates import COMMON, MAX_GATES, choose
+from ettlog.parse.uniform import needle
 
 Ints = NDArray[np.int64]
 
@@ -36,6 +38,7 @@ class Finder:
         frequent = [index for index in chosen if patterns[index].kind == STEP]
         avoid = b"\n".join(sample.line.encode() for one in patterns if one.kind == STEP for sample in one.samples)
         anchors = [patterns[index].anchor for index in chosen]
+        events = [patterns[index].anchor for index in chosen if patterns[index].kind != STEP]
         gates = choose(anchors, kept=[patterns[index].anchor for index in frequent], avoid=avoid + COMMON)
         owners = [[chosen[owner] for owner in row] for row in gates.owners]
         self.steps = tuple(tuple(index for index in row if patterns[index].kind == STEP) for row in owners)
@@ -44,13 +47,13 @@ class Finder:
         self._events: dict[bytes, list[int]] = {}
         for index in chosen:
             if patterns[index].kind != STEP:
-                self._events.setdefault(patterns[index].anchor, []).append(index)
+                self._events.setdefault(_literal(patterns[index]), []).append(index)
         self._owners = list(self._events.values())
         self._anchors = _automaton(tuple(self._events), MatchKind.Standard)
         self._ends = np.array([len(gate) for gate in gates.literals] or [0])
         stepping = {gate for gate in gates.literals if any(gate in patterns[index].anchor for index in frequent)}
         goes_on = [
-            _goes_on(gate, self._events, gates.literals) if gate in stepping else _ANY for gate in gates.literals
+            _goes_on(gate, events, gates.literals) if gate in stepping else _ANY for gate in gates.literals
         ]
         self._goes_on = np.array(goes_on or [_ANY])
 
@@ -66,11 +69,18 @@ class Finder:
         return Hits(at[event], gates[step], at[step])
 
     def wanted(self, line: bytes) -> list[int]:
-        """Return the event patterns whose anchors are on a line, in their order."""
+        """Return the event patterns whose literals are on a line, in their order."""
         if self._anchors is None:
             return []
+        if b"\x1b" in line:  # a colour may stand inside a literal
+            line = b"\r".join(peel(state).body for state in line.split(b"\r"))
         found = {hit[0] for hit in self._anchors.find_matches_as_indexes(line, overlapping=True)}
         return sorted(index for anchor in found for index in self._owners[anchor])
+
+
+def _literal(pattern: Pattern) -> bytes:
+    """Return what the text of a line must hold: the anchor, or a longer literal that the regex cannot do without."""
+    return max(pattern.anchor, needle(pattern.expression), key=len)
 
 
 _NONE: Ints = np.zeros(0, np.int64)
