@@ -13,6 +13,7 @@ from ettlog.lifecycle import CLOCKS, KIND_BY_NAME
 from ettlog.parse.carry import advance, per_step, spans
 from ettlog.parse.clock import moved
 from ettlog.parse.clockwork import INFERRED, NOMINAL
+from ettlog.parse.counting import Evidence
 from ettlog.parse.decode import TOTALS
 from ettlog.parse.format import Pattern
 from ettlog.parse.launches import Mark, number
@@ -71,7 +72,7 @@ class Facts:
         self.patterns = patterns
         self.events: list[Event] = []
         self._marks: list[Mark] = []
-        self._seen: set[int] = set()
+        self._evidence = Evidence(patterns)
         self._steps: list[Steps] = []
         self._undated: list[Undated] = []
         self._rows: list[pa.Table] = []
@@ -82,8 +83,8 @@ class Facts:
         """Take the events of one block, sorted by line."""
         self.events.extend(events)
         for event in events:
-            self._seen.add(event.pattern)
             pattern = self.patterns[event.pattern]
+            self._evidence.note(event.line, event.pattern, _OPENS[pattern.kind], event.values.get("target"))
             if _OPENS[pattern.kind] or _ENDS[pattern.kind]:
                 writer = (pattern.format, pattern.name, event.values.get("rank"), event.values.get("node"))
                 self._marks.append(Mark(event.line, _OPENS[pattern.kind], _ENDS[pattern.kind], writer))
@@ -116,7 +117,7 @@ class Facts:
         self._flush()
         steps = _joined(self._steps)
         self._steps.clear()
-        steps = _chosen(steps, self._counting()[steps.pattern])
+        steps = _chosen(steps, self._evidence.counted(steps.line, steps.pattern, steps.values[1]))
         _settle(shift, nominal, steps.ts, steps.clock)
         tiers = np.array([pattern.tier for pattern in self.patterns] or [1])[steps.pattern]
         # a bar of something else before the loop begins is no step that could end a launch
@@ -132,11 +133,6 @@ class Facts:
             _settle(shift, nominal, column)
         steps, late = _carry_steps(steps, step_launch, undated)
         return self._event_table(launches, undated, late, shift, nominal), self._step_table(steps, step_launch)
-
-    def _counting(self) -> NDArray[np.bool_]:
-        """Return for each pattern whether its steps count: one of the patterns it needs has matched."""
-        seen = {f"{self.patterns[index].format}.{self.patterns[index].name}" for index in self._seen}
-        return np.array([not one.needs or not seen.isdisjoint(one.needs) for one in self.patterns] or [True])
 
     def _flush(self) -> None:
         if self.events or not self._rows:
@@ -185,11 +181,8 @@ def _settle(shift: int, nominal: bool, ts: Ints, clock: NDArray[np.int8] | None 
 
 
 def _chosen(steps: Steps, kept: NDArray[np.bool_]) -> Steps:
-    return Steps(*(_pick(part, kept) for part in steps))
-
-
-def _pick(part: object, kept: NDArray[np.bool_]) -> object:
-    return tuple(one[kept] for one in part) if isinstance(part, tuple) else part[kept]  # type: ignore[index]
+    values = tuple(column[kept] for column in steps.values)
+    return Steps(steps.line[kept], steps.ts[kept], steps.clock[kept], steps.pattern[kept], values)
 
 
 def _joined(chunks: Sequence[Steps]) -> Steps:
@@ -218,7 +211,8 @@ def _lowest_tier(launch: Ints, tiers: Ints, launches: int) -> NDArray[np.bool_]:
 
 
 def _carry_steps(steps: Steps, launch: Ints, undated: Undated) -> tuple[Steps, tuple[Ints, Ints, Ints]]:
-    """Return steps with carried instants, and (place, line, running time) of the undated ones for the events between them."""
+    """Return steps with carried instants, and (place, line, running time) of the undated ones for the events between
+    them."""
     missing = np.flatnonzero(steps.ts == NULL)
     if not len(missing) or not len(undated.line):
         return steps, (np.zeros(0, np.int64),) * 3
@@ -273,9 +267,10 @@ def _nullable(values: Ints, kind: pa.DataType) -> pa.Array:
 
 
 def _words(codes: NDArray[np.int8] | NDArray[np.int16], words: Sequence[str]) -> pa.Array:
-    """Return codes as dictionary words; the dictionary holds only the words in use, so equal tables have equal bytes."""
-    used, codes = np.unique(codes, return_inverse=True)
+    """Return codes as dictionary words; the dictionary holds only the words in use, so equal tables have equal
+    bytes."""
+    used, which = np.unique(codes, return_inverse=True)
     names = [words[code] for code in used]
     distinct = sorted(set(names))
     position = np.array([distinct.index(name) for name in names] or [0])
-    return pa.DictionaryArray.from_arrays(pa.array(position[codes].astype(np.int32)), pa.array(distinct, pa.string()))
+    return pa.DictionaryArray.from_arrays(pa.array(position[which].astype(np.int32)), pa.array(distinct, pa.string()))
