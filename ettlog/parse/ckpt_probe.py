@@ -1,8 +1,8 @@
 """Tables of a checkpoint probe: a trainer that is evicted on purpose and writes what it did, one event a row.
 
-Two tables: the trainer's own (`clock time execution event step detail`), and the outcomes of many probes (which step was
-saved when the signal came, which step the next run restored). A save that the next run did not restore was lost,
-whatever the trainer said of it.
+Two tables: the trainer's own (`clock time execution event step detail`), and the outcomes of many probes (which
+step was saved when the signal came, which step the next run restored). A save that the next run did not restore was
+lost, whatever the trainer said of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ NAME = "ckpt_probe"
 MAX_LINE = 1 << 16
 SECOND = 1_000_000
 TRAINER = b"clock\ttime\texecution\tevent\tstep\tdetail"
-OUTCOMES = b"probe\texecutions_by_trainer\texecuting_events_in_joblog\tNumJobStarts\tstep_saved_at_signal\tstep_restored_next"
+OUTCOMES = (
+    b"probe\texecutions_by_trainer\texecuting_events_in_joblog\tNumJobStarts\tstep_saved_at_signal\tstep_restored_next"
+)
 _KINDS = {
     "start": "worker_start",
     "loop_start": "train_start",

@@ -37,8 +37,10 @@ _EVENT = re.compile(
     r"(?:(?P<date>\d{4}-\d\d-\d\d)[ T]|(?P<month>\d\d)/(?P<day>\d\d)(?:/(?P<year>\d\d(?:\d\d)?))? )"
     r"(?P<time>\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?) (?P<text>.*)\Z"
 )
-_HEAD = re.compile(rb"\d{3} \(\d{1,12}\.\d{1,9}\.\d{1,9}\) (?:\d{4}-\d\d-\d\d|\d\d/\d\d(?:/\d\d(?:\d\d)?)?)[ T]\d\d:\d\d:\d\d")
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_HEAD = re.compile(
+    rb"\d{3} \(\d{1,12}\.\d{1,9}\.\d{1,9}\) (?:\d{4}-\d\d-\d\d|\d\d/\d\d(?:/\d\d(?:\d\d)?)?)[ T]\d\d:\d\d:\d\d"
+)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _VALUE = re.compile(r"\(return value (-?\d{1,9})\)")
 _SIGNAL = re.compile(r"\(signal (\d{1,3})\)")
 _GPUS = re.compile(r"\bGPUs=(\d{1,4})\b|^\s*GPUs\s*:.*?\s(\d{1,4})\s+(?:\"|\S*GPU-|\Z)")
@@ -112,7 +114,8 @@ class _Log:
             return undated.instant(self.facts, f"{match['date']} {match['time']}")
         month, day, year = int(match["month"]), match["day"], match["year"]
         if year:
-            return undated.instant(self.facts, f"{year if len(year) == 4 else '20' + year}-{month:02d}-{day} {match['time']}")
+            full = year if len(year) == 4 else f"20{year}"
+            return undated.instant(self.facts, f"{full}-{month:02d}-{day} {match['time']}")
         return undated.instant(self.facts, f"{_MONTHS[month - 1]} {day} {match['time']}") if 0 < month < 13 else None
 
     def _body(self, text: str, ended: bool) -> str:

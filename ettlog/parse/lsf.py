@@ -1,7 +1,7 @@
 """LSF's `lsb.acct`: a record per job that ended, blanks between fields, texts in quotes.
 
-`""` inside a text is a quote; a text may hold line ends. Two counts of hosts shift everything behind them, so fields are
-read in order. Times are seconds since 1970; 0 is no time. A job that never started has no execution host.
+`""` inside a text is a quote; a text may hold line ends. Two counts of hosts shift everything behind them, so
+fields are read in order. Times are seconds since 1970; 0 is no time. A job that never started has no execution host.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class _Reader:
         job = finished(text)
         if job is None:
             return BAD_RECORD
-        if job.start and job.end < job.start or not job.submit:
+        if (job.start and job.end < job.start) or not job.submit:
             return BAD_TIME
         if kind == RESIZE:
             self.facts.alloc(self._begin, "mark", id=job.name, raw=job.raw, state=kind, start_us=_us(job.end))
             return MATCHED
-        if self._attempts.again(job.raw, job.index, job.submit, job.start):
+        if self._attempts.again(job.raw, job.element, job.submit, job.start):
             return DUPLICATE
         self.facts.alloc(self._begin, "job", **_row(job))
         return MATCHED
@@ -101,7 +101,7 @@ class Job(NamedTuple):
     """The fields of one record that are used; times in seconds since 1970, 0 for none."""
 
     raw: str
-    index: int
+    element: int
     end: int
     slots: int
     submit: int
@@ -118,7 +118,7 @@ class Job(NamedTuple):
     @property
     def name(self) -> str:
         """Return the id with the index of an array's element."""
-        return f"{self.raw}[{self.index}]" if self.index else self.raw
+        return f"{self.raw}[{self.element}]" if self.element else self.raw
 
 
 class _Fields:

@@ -1,8 +1,8 @@
 """Accounting of PBS Pro, OpenPBS and Torque: `stamp;type;id;key=value ...`, a line per thing that befell a job.
 
-Types: Q queued, S started, E ended, R run again (rerun or requeued: the run before is over), A aborted, D deleted. The
-stamp of a line is local; the times among the values are seconds since 1970. An E and an R line is an attempt; a job that
-has none of them is told by the newest line about it. Two E lines with one start are one attempt, and the first counts.
+Types: Q queued, S started, E ended, R run again (rerun or requeued: the run before is over), A aborted, D deleted.
+The stamp of a line is local; the times among the values are seconds since 1970. An E and an R line is an attempt; a job
+that has none of them is told by the newest line about it. Two E lines with one start are one attempt: the first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ SECOND = 1_000_000
 MAX_LINE = 1 << 18
 ENDS, BEGINS, STOPS, MARKS = "ER", "S", "AD", "QTCUYBFKL"
 _LINE = re.compile(
-    r"(?:\d{8}:)?(?P<stamp>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);(?P<type>[A-Za-z]);(?P<id>[^;\s]{0,512});(?P<rest>.*)\Z", re.S
+    r"(?:\d{8}:)?(?P<stamp>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);(?P<type>[A-Za-z]);(?P<id>[^;\s]{0,512});(?P<rest>.*)\Z",
+    re.S,
 )
 _HEAD = re.compile(rb"(?:\d{8}:)?\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];[^;\n]{0,512};")
 _PAIR = re.compile(r"(?:^|(?<= ))([A-Za-z][\w.]{0,64})=((?:(?! [A-Za-z][\w.]{0,64}=).)*)", re.S)
@@ -174,7 +175,7 @@ def _row(line: Line) -> Fields:
 
 
 def _got(pairs: dict[str, str], asked: int | None) -> int | None:
-    """Return the GPUs held: those of the nodes where they are named, else what was asked for, which a job gets whole."""
+    """Return the GPUs held: those of the nodes where they are named, else those asked for, which a job gets whole."""
     named = [int(found) for found in _VNODE.findall(pairs.get("exec_vnode", ""))]
     if named:
         return sum(named)

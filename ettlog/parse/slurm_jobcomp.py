@@ -16,7 +16,7 @@ from ettlog.parse import slurm_words as words
 from ettlog.parse.blocks import open_source
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, LONG, MATCHED, TORN, Facts
 from ettlog.parse.json_values import Values
-from ettlog.parse.k8s_object import Fields, count, part, word
+from ettlog.parse.k8s_object import Fields, Object, count, part, word
 from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.sacct_cells import ABSENT, BAD, Clock
 from ettlog.parse.sacct_lines import Repeats
@@ -31,14 +31,14 @@ _LINE = re.compile(
     r" NodeCnt=(?P<count>\d{1,9})(?: ProcCnt=(?P<cpus>\d{1,9}))?(?: WorkDir=(?P<rest>.*))?\Z"
 )
 _HEAD = re.compile(
-    rb"JobId=\d{1,18} UserId=\S{1,96} GroupId=\S{0,96} Name=[^\n]{0,2048} JobState=\S{1,64} Partition=\S{0,256} TimeLimit="
+    rb"JobId=\d{1,18} UserId=\S{1,96} GroupId=\S{0,96} Name=[^\n]{0,2048} JobState=\S{1,64} Partition=\S{0,256} "
+    rb"TimeLimit="
 )
 _TAIL = re.compile(
     r" (Tres|Account|QOS|Cluster|SubmitTime|EligibleTime|ArrayJobId|ArrayTaskId|HetJobId|HetJobOffset|PackJobId"
     r"|PackJobOffset|ExitCode)=(\S*)"
 )
-_JSON = re.compile(rb'\s*[\[{]')
-_JSON_KEYS = (b'"jobid"', b'"@start"', b'"state"', b'"total_nodes"')
+_JSON = re.compile(rb"\s*[\[{]")
 
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
@@ -149,7 +149,7 @@ def _take_json(facts: Facts, utc: Clock, repeats: Repeats, line: int, found: Any
     return MATCHED, bool(fields["gpus"])
 
 
-def _document(job: dict[str, Any], times: dict[str, int | None]) -> Fields:
+def _document(job: Object, times: dict[str, int | None]) -> Fields:
     status = words.state(re.split(r"[,+]", word(job, "state") or ""))
     held = words.held(status, times["start"], times["end"], word(job, "nodes") or "", forecasts=False)
     het, offset = count(job, "het_job_id"), count(job, "het_job_offset")
@@ -166,7 +166,7 @@ def _document(job: dict[str, Any], times: dict[str, int | None]) -> Fields:
         "user": word(job, "username"),
         "partition": word(job, "partition"),
         "state": status,
-        "reason": f"failed: node {failed}" if failed and failed not in words.NOWHERE else word(job, "state_reason_prev"),
+        "reason": word(job, "state_reason_prev") if failed in (None, *words.NOWHERE) else f"failed: node {failed}",
         "submit_us": times["submit"],
         "eligible_us": times["eligible"],
         "start_us": held.start,

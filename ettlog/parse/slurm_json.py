@@ -121,7 +121,8 @@ def _controlled(job: Object, raw: int) -> Fields:
     nodes = job.get("nodes") if isinstance(job.get("nodes"), str) else None
     held = words.held(status, instant(job, "start_time"), instant(job, "end_time"), nodes, forecasts=True)
     text, detail = word(job, "tres_alloc_str"), job.get("gres_detail")
-    on_nodes = [words.gres(found) or 0 for found in detail if isinstance(found, str)] if isinstance(detail, list) else []
+    named = detail if isinstance(detail, list) else []
+    on_nodes = [words.gres(found) or 0 for found in named if isinstance(found, str)]
     got = words.gpus(text)
     asked = words.gpus(word(job, "tres_req_str"))
     count = number(job, "node_count")
@@ -223,7 +224,7 @@ def _count(tres: list[Object], kind: str) -> int | None:
 
 
 def _gpus(tres: list[Object]) -> int | None:
-    """Return the GPUs of a list of TRES, each counted once: the entry without a type, else the sum of the typed ones."""
+    """Return the GPUs of a list of TRES, each counted once: the entry without a type, else the typed ones."""
     named = [(str(item.get("name")), number(item, "count") or 0) for item in tres if item.get("type") == "gres"]
     whole = [count for name, count in named if name == "gpu"]
     typed = [count for name, count in named if name.startswith("gpu:")]

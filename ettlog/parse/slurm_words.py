@@ -1,4 +1,4 @@
-"""What the records of Slurm mean whatever they are written in: job ids, states, when hardware was held, GPUs asked for."""
+"""What the records of Slurm mean in whatever form: job ids, states, when hardware was held, GPUs asked for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ RUNNING = frozenset(("RUNNING", "SUSPENDED", "STOPPED", "CONFIGURING", "SIGNALIN
 NOWHERE = frozenset(("", "None assigned", "None", "(null)", "N/A"))
 _ASKED = re.compile(r"(?:^|\s)(?:--gpus[= ]|-G[= ]?)(?:[\w.-]{1,64}:)?(\d{1,6})(?=\s|$)")
 _ASKED_BY_NODE = re.compile(r"(?:^|\s)--gpus-per-node[= ](?:[\w.-]{1,64}:)?(\d{1,6})(?=\s|$)")
-_ASKED_GRES = re.compile(r"(?:^|\s)--gres[= ](?:\S{0,128}?,)?(?:gres:|gres/)?gpu(?::[A-Za-z][\w.-]{0,63})?(?:[:=](\d{1,6}))?(?=[\s,]|$)")
+_ASKED_GRES = re.compile(
+    r"(?:^|\s)--gres[= ](?:\S{0,128}?,)?(?:gres:|gres/)?gpu(?::[A-Za-z][\w.-]{0,63})?(?:[:=](\d{1,6}))?(?=[\s,]|$)"
+)
 _GRES = re.compile(r"(?:^|,)(?:gres[:/])?gpu(?::([A-Za-z][\w.-]{0,63}))?(?:[:=](\d{1,6}))?(?:\([^)]{0,64}\))?(?=,|$)")
 
 

@@ -47,7 +47,10 @@ MESSAGES = (
         r"(?: in (?P<partition>\S+))?(?: (?:on |NodeList=)(?P<nodes>\S+))?(?: #CPUs=(?P<cpus>\d{1,9}))?"
         r"(?: Partition=(?P<queue>\S+))?",
     ),
-    _message("preempted", END, "PREEMPTED", r"(?:\w+: )?[Pp]reempted JOB has been (?:(?P<again>requeued)|killed|checkpointed|cancel)"),
+    _message(
+        "preempted", END, "PREEMPTED",
+        r"(?:\w+: )?[Pp]reempted JOB has been (?:(?P<again>requeued)|killed|checkpointed|cancel)",
+    ),
     _message("preempted", NOTE, None, r"(?:\w+: )?[Pp]reempted JOB "),
     _message("requeue_due_to_failure", END, "REQUEUED", r"requeue job JOB due to failure of node (?P<node>\S+)"),
     _message("killed_on_failed_node", END, "NODE_FAIL", r"Killing JOB on failed node (?P<node>\S+)"),
@@ -132,7 +135,7 @@ class _Reader:
         if match is None:
             return UNMATCHED if line.ended else TORN
         rest = _LEVEL.sub("", match["rest"], count=1)
-        for message in MESSAGES:
+        for message in MESSAGES if "JobI" in rest else ():
             found = message.pattern.match(rest)
             if found:
                 at = self._instant(match["stamp"])
@@ -153,9 +156,7 @@ class _Reader:
             if len(self._reasons) > NODES:
                 self._reasons.popitem(last=False)
         clock = at.clock if at else "none"
-        self.facts.alloc(
-            number, "mark", clock, node=node, state=kind, reason=reason, start_us=at.us if at else None
-        )
+        self.facts.alloc(number, "mark", clock, node=node, state=kind, reason=reason, start_us=at.us if at else None)
         return MATCHED
 
     def _job(self, number: int, at: Instant, message: Message, found: re.Match[str], text: str) -> str:

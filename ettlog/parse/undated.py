@@ -1,4 +1,4 @@
-"""Stamps of scheduler logs that may lack the year or the whole date: differences are true even where the date is not known."""
+"""Stamps that may lack the year or the whole date: their differences are true even where the date is not known."""
 
 from __future__ import annotations
 
