@@ -20,10 +20,10 @@ def line(
     """Write one record as text."""
     times = times or "StartTime=2031-04-05T06:10:00 EndTime=2031-04-05T07:10:00"
     return (
-        f"JobId={job} UserId=kim(4001) GroupId=kim(4001) Name={name} JobState={state} Partition=big TimeLimit=1440 {times} "
-        f"NodeList={nodes} ProcCnt=256 WorkDir=/home/kim/a b ReservationName= Tres=cpu=256,node=4,gres/gpu=32 Account=lab "
-        f"QOS=normal WcKey= Cluster=moon SubmitTime=2031-04-05T06:00:00 EligibleTime=2031-04-05T06:00:01 {more}"
-        "DerivedExitCode=0:0 ExitCode=1:0 \n"
+        f"JobId={job} UserId=kim(4001) GroupId=kim(4001) Name={name} JobState={state} Partition=big TimeLimit=1440 "
+        f"{times} NodeList={nodes} ProcCnt=256 WorkDir=/home/kim/a b ReservationName= Tres=cpu=256,node=4,gres/gpu=32 "
+        f"Account=lab QOS=normal WcKey= Cluster=moon SubmitTime=2031-04-05T06:00:00 EligibleTime=2031-04-05T06:00:01 "
+        f"{more}DerivedExitCode=0:0 ExitCode=1:0 \n"
     )
 
 

@@ -151,21 +151,23 @@ class _Fields:
         for _ in range(count):
             self._next()
 
-    def texts(self, count: int) -> list[str]:
-        """Return quoted fields."""
-        return [self.text() for _ in range(count if 0 <= count <= MAX_HOSTS else 0) if not self.bad]
+    def hosts(self) -> list[str]:
+        """Return as many quoted fields as the next field says."""
+        count = self.number()
+        self.bad = self.bad or not 0 <= count <= MAX_HOSTS
+        return [self.text() for _ in range(0 if self.bad else count) if not self.bad]
 
 
 def finished(text: str) -> Job | None:
     """Return what the record of an ended job says; None where a field is missing or of the wrong kind."""
     take = _Fields(text)
-    take.texts(2)
+    take.skip(2)
     end, raw, _user, _options, slots = (take.number() for _ in range(5))
     submit, begin, _term, start = (take.number() for _ in range(4))
-    user, queue, needs, _depend, _before, _host, _cwd, _in, _out, _err, _file = take.texts(11) or [""] * 11
-    take.texts(take.number())
+    user, queue, needs, _depend, _before, _host, _cwd, _in, _out, _err, _file = (take.text() for _ in range(11))
+    take.hosts()
     hosts: dict[str, int] = {}
-    for host in take.texts(take.number()):
+    for host in take.hosts():
         many = _MANY.match(host)
         name = host[many.end() :] if many else host
         hosts[name] = hosts.get(name, 0) + (int(many[1]) if many else 1)

@@ -55,7 +55,8 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     reader = _Reader(Facts(NAME, options))
     with open_source(path, budget=options.limits.output) as source:
         for line in jsonl.lines(source, MAX_LINE):
-            reader.facts.count(LONG if line.long else reader.line(line))
+            outcome = LONG if line.long else reader.line(line)
+            reader.facts.count(TORN if outcome == BAD_RECORD and not line.ended else outcome)
         reader.close()
         return reader.facts.parsed(source)
 
@@ -74,7 +75,7 @@ class _Reader:
             return IGNORED
         match = _LINE.match(text)
         if match is None:
-            return BAD_RECORD if line.ended else TORN
+            return BAD_RECORD
         pairs = {key: value.strip() for key, value in _PAIR.findall(match["rest"])}
         told = Line(line.number, self.facts.local(match["stamp"]), match["type"].upper(), match["id"], pairs)
         if not told.id or told.type not in ENDS + BEGINS + STOPS + MARKS:
@@ -101,7 +102,7 @@ class _Reader:
     def _ended(self, line: Line) -> str:
         fields = _row(line)
         start, end = fields["start_us"], fields["end_us"]
-        if start is None and ("end" not in line.pairs or "exec_host" in line.pairs):
+        if "end" not in line.pairs or (start is None and "exec_host" in line.pairs):
             return BAD_RECORD
         if start is not None and end is not None and end < start:
             return BAD_TIME
