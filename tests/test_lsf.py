@@ -119,5 +119,7 @@ def test_a_number_too_many_never_raises(tmp_path: Path, cut: int) -> None:
     """Hosts by the million, or a text where a number belongs, are counted."""
     text = record()
     broken = text[:cut] + "999999999 " + text[cut:]
-    parsed = read(tmp_path / "lsb.acct", "lsf", record(1) + broken.replace("\n", "") + "\n" + record(hosts='99999999 "m"'))
+    parsed = read(
+        tmp_path / "lsb.acct", "lsf", record(1) + broken.replace("\n", "") + "\n" + record(hosts='99999999 "m"')
+    )
     assert parsed.lines["matched"] >= 1

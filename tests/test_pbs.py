@@ -70,7 +70,10 @@ def test_exit_status(tmp_path: Path, status: int, code: int | None, signal: int 
 def test_two_ends_of_one_start_are_one_attempt(tmp_path: Path) -> None:
     """The second E line of the same start adds no time."""
     parsed = read(tmp_path / "20310405", "pbs", line(Exit_status=271) + line(end=END + 134))
-    assert ([row["end_us"] for row in jobs(parsed)], parsed.lines) == ([END * 1_000_000], {"duplicate": 1, "matched": 1})
+    assert ([row["end_us"] for row in jobs(parsed)], parsed.lines) == (
+        [END * 1_000_000],
+        {"duplicate": 1, "matched": 1},
+    )
 
 
 def test_a_requeued_job_has_two_attempts(tmp_path: Path) -> None:
@@ -81,7 +84,7 @@ def test_a_requeued_job_has_two_attempts(tmp_path: Path) -> None:
         ("R", START * 1_000_000, None),
         ("E", (END + 60) * 1_000_000, 1),
     ]
-    bare = f"04/05/2031 06:30:00;R;77.srv;queue=gpu\n"
+    bare = "04/05/2031 06:30:00;R;77.srv;queue=gpu\n"
     torque = line("S", end=None, Exit_status=None) + bare + line(start=END + 60, end=END + 90)
     first, second = jobs(read(tmp_path / "torque", "pbs", torque, zone="UTC"))
     assert (first["state"], first["end_us"]) == ("R", us("2031-04-05T06:30:00"))

@@ -47,7 +47,9 @@ def test_seconds_and_milliseconds_are_told_by_their_digits(tmp_path: Path) -> No
 
 def test_a_job_that_never_started(tmp_path: Path) -> None:
     """Times of 0 and -1 are none."""
-    found = jobs(read(tmp_path / "accounting", "sge", record(1, (SUBMIT, 0, 0), failed=26) + record(2, (SUBMIT, -1, -1))))
+    found = jobs(
+        read(tmp_path / "accounting", "sge", record(1, (SUBMIT, 0, 0), failed=26) + record(2, (SUBMIT, -1, -1)))
+    )
     assert [(row["start_us"], row["end_us"], row["state"]) for row in found] == [
         (None, None, "failed 26"),
         (None, None, "failed 0"),
@@ -57,7 +59,9 @@ def test_a_job_that_never_started(tmp_path: Path) -> None:
 def test_restarts_and_array_tasks_are_attempts_of_their_own(tmp_path: Path) -> None:
     """A second record with another start is another attempt; tasks carry their number; a repeat is none."""
     again = record(times=(SUBMIT, END + 60, END + 90))
-    parsed = read(tmp_path / "accounting", "sge", record(failed=25) + again + record(task=3) + again.replace("7200", "1"))
+    parsed = read(
+        tmp_path / "accounting", "sge", record(failed=25) + again + record(task=3) + again.replace("7200", "1")
+    )
     assert [(row["id"], row["state"]) for row in jobs(parsed)] == [
         ("900", "failed 25"),
         ("900", "failed 0"),

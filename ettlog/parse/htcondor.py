@@ -18,7 +18,7 @@ from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, LONG, 
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME = "htcondor"
-MAX_LINE = 1 << 16
+MAX_LINE, MAX_BODY = 1 << 16, 8
 TSV = b"clock\ttime\tcode\tevent\tdetail"
 SUBMIT, EXECUTE, SUSPEND, UNSUSPEND, RELEASE = "000", "001", "010", "011", "013"
 ENDS = {
@@ -95,6 +95,8 @@ class _Log:
         self._at: Instant | None = None
         self._last: tuple[str, str] | None = None
         """Code and job of the event that is open, for the lines that belong to it."""
+        self._ended: tuple[_Run, Instant, str, list[str]] | None = None
+        """A run whose end is open: the lines below tell how it ended."""
 
     def line(self, line: jsonl.Line) -> str:
         """Take a line: the first of an event, one of its body, or the end of it."""
@@ -102,7 +104,7 @@ class _Log:
         match = _EVENT.match(text)
         if match is None:
             return self._body(text, line.ended)
-        self._last = None
+        self._settle()
         at = self._instant(match)
         if at is None:
             return BAD_TIME
@@ -120,7 +122,7 @@ class _Log:
 
     def _body(self, text: str, ended: bool) -> str:
         if text == "...":
-            self._last = None
+            self._settle()
             return IGNORED
         if self._last is None:
             return IGNORED if not text.strip() else BAD_RECORD if ended else TORN
@@ -129,7 +131,17 @@ class _Log:
         if run is not None and code == EXECUTE:
             found = _GPUS.search(text)
             run.gpus = int(found[1] or found[2]) if found else run.gpus
+        elif self._ended is not None and len(self._ended[3]) < MAX_BODY:
+            self._ended[3].append(text.strip())
         return IGNORED
+
+    def _settle(self) -> None:
+        """Write the run whose end was open."""
+        self._last = None
+        if self._ended is not None:
+            run, at, state, texts = self._ended
+            self._ended = None
+            self._write(run, at.us, state, " ".join(texts), at)
 
     def event(self, number: int, at: Instant, code: str, job: str, text: str) -> str:
         """Take one event and return the outcome of its line."""
@@ -177,7 +189,7 @@ class _Log:
             return MATCHED
         if run.since is not None:
             run.suspended += max((at.us or 0) - run.since, 0)
-        self._write(run, at.us, ENDS[code], text, at)
+        self._ended = (run, at, ENDS[code], [text])
         del self._runs[job]
         if code not in LAST:
             self._keep(_Run(number, job, at.clock, submit=at.us, eligible=at.us, runs=run.runs))
@@ -205,6 +217,7 @@ class _Log:
 
     def close(self) -> None:
         """Write down what is open at the end of the log."""
+        self._settle()
         while self._runs:
             self._open(self._runs.popitem(last=False)[1])
 
@@ -229,4 +242,6 @@ class _Table(_Log):
         if not re.fullmatch(r"\d{3}", cells[2]):
             self._mark(line.number, at, self._name, cells[3], cells[4])
             return MATCHED
-        return self.event(line.number, at, cells[2], self._name, cells[4])
+        outcome = self.event(line.number, at, cells[2], self._name, cells[4])
+        self._settle()
+        return outcome
