@@ -134,7 +134,8 @@ def _goes_on(gate: bytes, anchors: Iterable[bytes], gates: Iterable[bytes]) -> t
         if anchor in gate:
             found.add(b"")
     for other in gates:
-        found.update(other[size:] for size in range(1, min(len(gate), len(other))) if gate[-size:] == other[:size])
+        shared = (size for size in range(1, min(len(gate), len(other))) if gate[-size:] == other[:size])
+        found.update(other[size:] for size in shared)
     return tuple(sorted({rest[:_LOOK] for rest in found}))
 
 
