@@ -8,7 +8,6 @@ from ettlog.lifecycle import CLOCKS
 from ettlog.parse import clock as clocks
 from ettlog.parse.template import NULL
 
-
 INFERRED = CLOCKS.index("date_inferred")
 NOMINAL = CLOCKS.index("date_nominal")
 

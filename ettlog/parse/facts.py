@@ -214,7 +214,7 @@ def _lowest_tier(launch: Ints, tiers: Ints, launches: int) -> NDArray[np.bool_]:
 
 
 def _carry_steps(steps: Steps, launch: Ints, undated: Undated) -> tuple[Steps, tuple[Ints, Ints, Ints]]:
-    """Return steps with carried instants, and (place, line, running time) of the undated ones for the events between them."""
+    """Return steps with carried instants, and (place, line, running time) of the undated ones for events between."""
     missing = np.flatnonzero(steps.ts == NULL)
     if not len(missing) or not len(undated.line):
         return steps, (np.zeros(0, np.int64),) * 3
@@ -269,7 +269,7 @@ def _nullable(values: Ints, kind: pa.DataType) -> pa.Array:
 
 
 def _words(codes: NDArray[np.int8] | NDArray[np.int16], words: Sequence[str]) -> pa.Array:
-    """Return codes as dictionary words; the dictionary holds only the words in use, so equal tables have equal bytes."""
+    """Return codes as dictionary words; the dictionary holds only words in use, so equal tables have equal bytes."""
     used, codes = np.unique(codes, return_inverse=True)
     names = [words[code] for code in used]
     distinct = sorted(set(names))
