@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ettlog.attribute import attribute as attribute
+    from ettlog.check import check as check
     from ettlog.errors import EttlogError as EttlogError
     from ettlog.ett import ett as ett
     from ettlog.explain import explain as explain
@@ -32,6 +33,7 @@ _HOMES = {
     "EttlogError": "errors",
     "Fleet": "fleet",
     "attribute": "attribute",
+    "check": "check",
     "ett": "ett",
     "explain": "explain",
     "ingest": "ingest",
@@ -43,7 +45,7 @@ _HOMES = {
 """Public name -> the module that holds it."""
 
 __all__ = [
-    "EttlogError", "Fleet", "attribute", "ett", "explain", "ingest", "jobs", "open", "status", "timeline",
+    "EttlogError", "Fleet", "attribute", "check", "ett", "explain", "ingest", "jobs", "open", "status", "timeline",
 ]  # fmt: skip
 
 

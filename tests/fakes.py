@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from ettlog.config import Config
 from tests.test_ett import GOLDEN, segments
 
 MINUTE = 60_000_000
@@ -14,7 +15,7 @@ MINUTE = 60_000_000
 class FakeFleet:
     """A fleet that answers from frames."""
 
-    config = None
+    config: Config | None = None
 
     def __init__(self, tables: dict[str, pl.DataFrame]) -> None:
         """Keep the relations by name."""

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 import ettlog
 from ettlog.cli import COMMANDS, app
+from ettlog.config import Config
 from ettlog.errors import EttlogError, NoDataError, UsageError
 from tests.conftest import ROOT
 from tests.fakes import FakeFleet, empty_fleet, golden_fleet
@@ -287,3 +288,31 @@ def test_errors_have_four_parts() -> None:
     """The text of an error is what, where, why and what to do, one a line."""
     error = EttlogError("a", where="b", why="c", todo="d")
     assert str(error).splitlines() == ["a", "  where: b", "  why:   c", "  do:    d"]
+
+
+@pytest.mark.usefixtures("golden")
+def test_options_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ETTLOG_COMMAND_OPTION sets an option; the option itself stands above it."""
+    monkeypatch.setenv("ETTLOG_ETT_BASIS", "submitted")
+    assert "58.3 %" in run("ett").stdout
+    assert "60.3 %" in run("ett", "--basis", "allocated").stdout
+
+
+def test_configuration_sets_the_default_basis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ett.basis` of ettlog.toml is the basis where none is asked for, and the header says so."""
+    fleet = golden_fleet()
+    fleet.config = Config({"ett.basis": "submitted"})
+    monkeypatch.setattr(ettlog, "open", lambda _path: fleet)
+    shown = run("ett").stdout
+    assert "58.3 %" in shown
+    assert "basis submitted" in shown
+    assert "60.3 %" in run("ett", "--basis", "allocated").stdout
+
+
+def test_configured_owner_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An owner that ettlog.toml names stands in the table and in the grouping."""
+    fleet = golden_fleet()
+    fleet.config = Config({"owners": {"compilation": "graph-team"}})
+    monkeypatch.setattr(ettlog, "open", lambda _path: fleet)
+    assert "owner: graph-team" in run("ett").stdout
+    assert "graph-team" in run("ett", "--by", "owner").stdout

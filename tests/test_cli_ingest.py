@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import signal
 import subprocess
 import sys
@@ -161,6 +162,33 @@ def test_check_finds_no_defect(lake: tuple[Path, str]) -> None:
     result = process(["check", "--lake", str(lake[0])])
     assert result.returncode == 0
     assert " 0 errors" in result.stdout.splitlines()[0]
+
+
+def test_check_finds_a_flipped_bit_and_a_missing_file(lake: tuple[Path, str], tmp_path: Path) -> None:
+    """A damaged data file is an error with its name and exit code 1, though its size is right; so is a missing one."""
+    copy = tmp_path / "lake"
+    shutil.copytree(lake[0], copy)
+    damaged, missing = sorted((copy / "event").iterdir())[:2]
+    data = bytearray(damaged.read_bytes())
+    data[len(data) // 2] ^= 1
+    damaged.write_bytes(data)
+    missing.unlink()
+    result = process(["check", "--lake", str(copy)])
+    assert result.returncode == 1
+    assert " 2 errors" in result.stdout.splitlines()[0]
+    assert damaged.name in result.stdout
+    assert missing.name in result.stdout
+
+
+def test_check_warns_of_what_an_interrupted_ingest_left(lake: tuple[Path, str], tmp_path: Path) -> None:
+    """A data file that the manifest does not list is a warning: it is never read."""
+    copy = tmp_path / "lake"
+    shutil.copytree(lake[0], copy)
+    stranger = copy / "event" / f"{0:032x}.parquet"
+    stranger.write_bytes(b"")
+    result = process(["check", "--lake", str(copy)])
+    assert result.returncode == 0
+    assert stranger.name in result.stdout
 
 
 def test_logged_leaves_out_jobs_of_the_scheduler_alone(lake: tuple[Path, str]) -> None:

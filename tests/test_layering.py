@@ -21,7 +21,8 @@ LAYERS = (
     {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"},
     {"fleet", "relations", "facts"},
     {"cascade", "registry"},
-    {"ett", "ett_sums", "ett_lost", "attribute", "jobs", "timeline", "status", "explain", "tables", "views_terms"},
+    {"ett", "ett_sums", "ett_lost", "attribute", "tables", "views_terms"}
+    | {"check", "jobs", "timeline", "status", "explain"},
     {"cli"},
     {"__main__"},
 )

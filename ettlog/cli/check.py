@@ -20,7 +20,6 @@ SHOWN = (
     Shown("detail", "finding"),
     Shown("sentence", "what is checked"),
 )
-BROKEN = "error"
 
 
 @click.command("check", short_help=COMMANDS["check"])
@@ -28,19 +27,18 @@ BROKEN = "error"
 @output_options
 @click.pass_context
 def command(ctx: click.Context, /, lake: Path, out: Output) -> None:
-    """Check the files of the lake and the invariants of its relations.
+    """Check the files of the lake against its manifest, and its relations against their invariants.
 
-    An error is a defect (exit 1); a warning says that the evidence is thin somewhere.
+    An error is something that does not hold (exit 1); a warning says that the evidence is thin somewhere.
     """
     import ettlog
+    from ettlog.check import ERROR
     from ettlog.cli.output import emit
     from ettlog.relations import checks
     from ettlog.tables import View, count
 
-    fleet = ettlog.open(lake)
-    found = fleet.check()
-    problems = fleet.lake.problems() if fleet.lake else []
-    wrong = int((found["level"] == BROKEN).sum())
-    header = [f"{count(len(checks()), 'check')}: {count(wrong, 'error')}, {count(found.height - wrong, 'warning')}"]
-    emit(View(found, header, [f"lake: {line}" for line in problems], SHOWN), out)
+    found = ettlog.check(lake)
+    wrong = int((found["level"] == ERROR).sum())
+    header = [f"{count(1 + len(checks()), 'check')}: {count(wrong, 'error')}, {count(found.height - wrong, 'warning')}"]
+    emit(View(found, header, shown=SHOWN), out)
     ctx.exit(1 if wrong else 0)
