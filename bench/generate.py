@@ -5,10 +5,10 @@
     python -m bench.generate bench/data/big --mb 1000 --one-file
     python -m bench.generate bench/data/long --mb 50 --long-line 200
 
-Mixture: step lines of Megatron-LM (seven versions), GPT-NeoX and DeepSpeed, two thirds of all lines; NCCL, warning, progress bar
-(carriage returns), traceback and configuration noise; about one line in a hundred about launches, saves, loads and ends; a fifth
-of the files with `[rankN]:`, a fifth with `srun -l` labels, a fifth with pod names; stamps in five styles or none; a few bytes
-that are no UTF-8; lines that look like steps or saves and are not.
+Mixture: step lines of Megatron-LM (seven versions), GPT-NeoX and DeepSpeed, two thirds of all lines; NCCL, warning,
+progress bar (carriage returns), traceback and configuration noise; about one line in a hundred about launches, saves,
+loads and ends; a fifth of the files with `[rankN]:`, a fifth with `srun -l` labels, a fifth with pod names; stamps in
+five styles or none; a few bytes that are no UTF-8; lines that look like steps or saves and are not.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ def v2(run: Run, ms: float) -> Iterator[str]:
 def core5(run: Run, ms: float) -> Iterator[str]:
     """Yield the step line of core 0.5: no stamp, a throughput."""
     flops = 412_000 / ms
-    yield f"{_head(run)} elapsed time per iteration (ms): {ms:.1f} | throughput per GPU (TFLOP/s/GPU): {flops:.1f} | {_tail(run)}"
+    yield (
+        f"{_head(run)} elapsed time per iteration (ms): {ms:.1f} | throughput per GPU (TFLOP/s/GPU): "
+        f"{flops:.1f} | {_tail(run)}"
+    )
 
 
 def core6(run: Run, ms: float) -> Iterator[str]:
@@ -110,8 +113,9 @@ def neox(run: Run, ms: float) -> Iterator[str]:
     yield from deepspeed(run, ms)
     rate = 1000 * run.batch / ms
     yield (
-        f" samples/sec: {rate:.3f} | iteration {run.step:8d}/{run.target:8d} | elapsed time per iteration (ms): {ms:.1f} | "
-        f"learning rate: 2.052E-06 | approx flops per GPU: {190_000 / ms:.1f}TFLOPS | lm_loss: {run.loss:.6E} | "
+        f" samples/sec: {rate:.3f} | iteration {run.step:8d}/{run.target:8d} | "
+        f"elapsed time per iteration (ms): {ms:.1f} | learning rate: 2.052E-06 | "
+        f"approx flops per GPU: {190_000 / ms:.1f}TFLOPS | lm_loss: {run.loss:.6E} | "
         f"number of skipped iterations: {0:3d} | number of nan iterations: {0:3d} |"
     )
 
@@ -119,18 +123,42 @@ def neox(run: Run, ms: float) -> Iterator[str]:
 def deepspeed(run: Run, ms: float) -> Iterator[str]:
     """Yield the step line of DeepSpeed's engine, without regard to its duration."""
     rate = run.random.uniform(1e-6, 9e-4) + 0 * ms
-    yield f"[{run.comma()}] [INFO] [logging.py:96:log_dist] [Rank 0] step={run.step}, skipped=0, lr=[{rate}, {rate}], mom=[[0.9, 0.95]]"
+    yield (
+        f"[{run.comma()}] [INFO] [logging.py:96:log_dist] [Rank 0] step={run.step}, skipped=0, "
+        f"lr=[{rate}, {rate}], mom=[[0.9, 0.95]]"
+    )
 
 
-STEPS: tuple[Callable[[Run, float], Iterator[str]], ...] = (core6, core16, v2, neox, core6, microsoft, core5, core16, bigscience, deepspeed)
+STEPS: tuple[Callable[[Run, float], Iterator[str]], ...] = (
+    core6,
+    core16,
+    v2,
+    neox,
+    core6,
+    microsoft,
+    core5,
+    core16,
+    bigscience,
+    deepspeed,
+)
 
 
 def begin(run: Run) -> Iterator[str]:
     """Yield the lines of a start, up to the training loop."""
-    yield f"[{run.comma()}] [INFO] [runner.py:555:main] cmd = /usr/bin/python3 -u -m deepspeed.launcher.launch --world_info=eyJub2RlIjo --master_addr=10.1.0.4 pretrain.py"
+    yield (
+        f"[{run.comma()}] [INFO] [runner.py:555:main] cmd = /usr/bin/python3 -u -m "
+        f"deepspeed.launcher.launch --world_info=eyJub2RlIjo --master_addr=10.1.0.4 pretrain.py"
+    )
     run.tick(3)
     yield f"[{run.comma()}] [INFO] [launch.py:145:main] WORLD INFO DICT: {{'node-a': [0, 1, 2, 3, 4, 5, 6, 7]}}"
-    for name in ("hidden_size", "num_layers", "save_interval", "checkpoint_activations", "tensor_model_parallel_size", "lr"):
+    for name in (
+        "hidden_size",
+        "num_layers",
+        "save_interval",
+        "checkpoint_activations",
+        "tensor_model_parallel_size",
+        "lr",
+    ):
         yield f"  {name} {'.' * (46 - len(name))} {run.random.randrange(1, 8192)}"
     run.tick(21)
     yield "> initialized tensor model parallel with size 4"
@@ -140,7 +168,10 @@ def begin(run: Run) -> Iterator[str]:
     if run.step:
         yield f" loading checkpoint from /data/exp{run.number}/ckpt at iteration {run.step}"
         run.tick(run.random.uniform(30, 200))
-        yield f"  successfully loaded checkpoint from /data/exp{run.number}/ckpt [ t 0/4, p 0/2 ] at iteration {run.step}"
+        yield (
+            f"  successfully loaded checkpoint from /data/exp{run.number}/ckpt [ t 0/4, p 0/2 ] at iteration "
+            f"{run.step}"
+        )
     else:
         yield f"WARNING: could not find the metadata file /data/exp{run.number}/ckpt/latest_checkpointed_iteration.txt "
         yield "    will not load any checkpoints and will start from random"
@@ -158,14 +189,21 @@ def save(run: Run) -> Iterator[str]:
     run.tick(run.random.uniform(8, 40))
     yield f"  successfully saved checkpoint from iteration {run.step:7d} to /data/exp{run.number}/ckpt [ t 1/4, p 1/2 ]"
     yield "(min, max) time across ranks (ms):"
-    yield f"    save-checkpoint ................................: ({run.random.uniform(7e3, 8e3):.2f}, {run.random.uniform(8e3, 9e3):.2f})"
+    yield (
+        f"    save-checkpoint ................................: ({run.random.uniform(7e3, 8e3):.2f}, "
+        f"{run.random.uniform(8e3, 9e3):.2f})"
+    )
 
 
 def evaluate(run: Run) -> Iterator[str]:
     """Yield the lines of an evaluation."""
     bar = "-" * 100
     yield bar
-    yield f" validation loss at iteration {run.step} | lm loss value: {run.loss:.6E} | lm loss PPL: {2.7 ** min(run.loss, 9):.6E} | "
+    yield (
+        f" validation loss at iteration {run.step} | lm loss value: {run.loss:.6E} | "
+        f"lm loss PPL: {2.7 ** min(run.loss, 9):.6E} "
+        f"| "
+    )
     yield bar
 
 
@@ -175,8 +213,14 @@ def fail(run: Run) -> Iterator[str]:
     for name in ("pretrain_gpt.py", "megatron/training/training.py", "torch/nn/modules/module.py"):
         yield f'  File "/opt/{name}", line {run.random.randrange(20, 2000)}, in forward'
         yield "    return self._call_impl(*args, **kwargs)"
-    yield "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 3 has a total capacity of 79.10 GiB"
-    yield f"[{run.comma()}] [ERROR] [launch.py:321:sigkill_handler] ['/usr/bin/python3', '-u', 'pretrain.py'] exits with return code = 1"
+    yield (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 3 has a total "
+        "capacity of 79.10 GiB"
+    )
+    yield (
+        f"[{run.comma()}] [ERROR] [launch.py:321:sigkill_handler] ['/usr/bin/python3', '-u', "
+        f"'pretrain.py'] exits with return code = 1"
+    )
     run.tick(run.random.uniform(60, 7200))
     run.step = max(0, run.step - run.step % 500)
 
@@ -187,23 +231,50 @@ def noise(run: Run) -> Iterator[str]:
     if kind > 11:
         kind = (0, 0, 4, 0, 4, 6, 9, 11, 10, 0)[kind % 10]
     if kind < 4:
-        yield f"node-{random.randrange(64):03d}:{random.randrange(9999)}:{random.randrange(9999)} [{random.randrange(8)}] NCCL INFO Channel {random.randrange(24):02d}/0 : {random.randrange(64)}[{random.randrange(8)}] -> {random.randrange(64)}[{random.randrange(8)}] via P2P/CUMEM"
+        yield (
+            f"node-{random.randrange(64):03d}:{random.randrange(9999)}:{random.randrange(9999)} "
+            f"[{random.randrange(8)}] NCCL INFO Channel {random.randrange(24):02d}/0 : "
+            f"{random.randrange(64)}[{random.randrange(8)}] -> {random.randrange(64)}[{random.randrange(8)}] "
+            f"via P2P/CUMEM"
+        )
     elif kind < 6:
-        yield "/usr/local/lib/python3.10/dist-packages/torch/distributed/c10d_logger.py:83: FutureWarning: `torch.cpu.amp.autocast(args...)` is deprecated."
+        yield (
+            "/usr/local/lib/python3.10/dist-packages/torch/distributed/c10d_logger.py:83: FutureWarning: "
+            "`torch.cpu.amp.autocast(args...)` is deprecated."
+        )
         yield "  warnings.warn("
     elif kind == 6:
-        states = [f"Processing shards:  {share:3d}%|{'#' * (share // 10):10s}| {share}/100 [00:{share % 60:02d}<01:{59 - share % 60:02d},  1.21s/it]" for share in range(0, 100, 9)]
+        states = [
+            f"Processing shards:  {share:3d}%|{'#' * (share // 10):10s}| {share}/100 "
+            f"[00:{share % 60:02d}<01:{59 - share % 60:02d},  1.21s/it]"
+            for share in range(0, 100, 9)
+        ]
         yield "\r".join(states)
     elif kind == 7:
-        yield f"will save a checkpoint every 500 iterations; last iteration {run.step} of {run.target} checkpoint-{random.randrange(999)} pending"
+        yield (
+            f"will save a checkpoint every 500 iterations; last iteration {run.step} of {run.target} "
+            f"checkpoint-{random.randrange(999)} pending"
+        )
     elif kind == 8:
-        yield f"saving checkpoint policy for iteration/step={run.step} is keep_last_3, elapsed time per iteration is not known yet"
+        yield (
+            f"saving checkpoint policy for iteration/step={run.step} is keep_last_3, elapsed time per "
+            f"iteration is not known yet"
+        )
     elif kind == 9:
-        yield f"rank {random.randrange(512)} data shard /mnt/corpus/part-{random.randrange(99999):05d}.bin bytes=\udcff\udcfe{random.randrange(10**9)}"
+        yield (
+            f"rank {random.randrange(512)} data shard /mnt/corpus/part-{random.randrange(99999):05d}.bin "
+            f"bytes=\udcff\udcfe{random.randrange(10**9)}"
+        )
     elif kind == 10:
-        yield f"W{run.now.strftime('%m%d %H:%M:%S.%f')} {random.randrange(10**6)} torch/_dynamo/convert_frame.py:844] [0/{random.randrange(9)}] cache_size_limit is 8"
+        yield (
+            f"W{run.now.strftime('%m%d %H:%M:%S.%f')} {random.randrange(10**6)} "
+            f"torch/_dynamo/convert_frame.py:844] [0/{random.randrange(9)}] cache_size_limit is 8"
+        )
     else:
-        yield f"memory (MB) | allocated: {random.uniform(1e4, 4e4):.3f} | max allocated: {random.uniform(4e4, 7e4):.3f} | reserved: {random.randrange(70000)}.0"
+        yield (
+            f"memory (MB) | allocated: {random.uniform(1e4, 4e4):.3f} | max allocated: {random.uniform(4e4, 7e4):.3f} "
+            f"| reserved: {random.randrange(70000)}.0"
+        )
 
 
 def lines(run: Run) -> Iterator[str]:
@@ -279,7 +350,9 @@ def main() -> None:
     parser.add_argument("--one-file", action="store_true")
     parser.add_argument("--long-line", type=int, default=0, metavar="MB")
     options = parser.parse_args()
-    size = write(options.folder, mb=options.mb, packed=options.gz, one_file=options.one_file, long_line=options.long_line)
+    size = write(
+        options.folder, mb=options.mb, packed=options.gz, one_file=options.one_file, long_line=options.long_line
+    )
     print(f"{size} bytes of text in {options.folder}")
 
 

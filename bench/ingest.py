@@ -1,12 +1,14 @@
-"""Measures ettlog's reading of logs beside ripgrep, in one run on the same files: CPU seconds, MB/s, ratio, peak memory.
+"""Measures ettlog's reading of logs beside ripgrep, in one run on the same files: CPU seconds, MB/s, ratio, peak
+memory.
 
     python -m bench.generate bench/data/text --mb 1000
     python -m bench.ingest bench/data/text --mode events --mode all
     python -m bench.ingest bench/data/packed --mode events --workers 2
 
-ettlog: one ingest into a lake of its own, start-up included. ripgrep: `rg -c` (`-z` for packed files) with as many threads as
-workers, given the literals of the same patterns (`-F -f`), or with `--union` the union of their regexes, which is the slower the
-more patterns there are: beyond some hundred its automaton no longer fits and rg needs minutes. Ratio: rg's CPU seconds over ettlog's.
+ettlog: one ingest into a lake of its own, start-up included. ripgrep: `rg -c` (`-z` for packed files) with as many
+threads as workers, given the literals of the same patterns (`-F -f`), or with `--union` the union of their regexes,
+which is the slower the more patterns there are: beyond some hundred its automaton no longer fits and rg needs
+minutes. Ratio: rg's CPU seconds over ettlog's.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Cost(NamedTuple):
 
 
 def measure(command: Sequence[str]) -> Cost:
-    """Run a command and return its CPU seconds (children included), wall seconds and the peak memory of its process tree."""
+    """Run a command and return its CPU seconds (children included), wall seconds and the peak memory of its process
+    tree."""
     before, start = os.times(), time.perf_counter()
     with tempfile.TemporaryFile() as out, subprocess.Popen(command, stdout=out) as process:
         watch = _Watch(process.pid)
@@ -148,7 +151,10 @@ def main() -> None:
     options = parser.parse_args()
     packed = any(path.suffix == ".gz" for path in options.folder.iterdir())
     size = text_bytes(options.folder, packed) / 1e6
-    print("| mode | workers | text MB | ettlog CPU s | MB/s of CPU | peak MiB | rg CPU s | ratio | ettlog wall s | rg wall s | rg MiB |")
+    print(
+        "| mode | workers | text MB | ettlog CPU s | MB/s of CPU | peak MiB | rg CPU s | ratio | "
+        "ettlog wall s | rg wall s | rg MiB |"
+    )
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for mode in options.mode or ("events", "all"):
         ours, theirs = [], []
@@ -158,10 +164,14 @@ def main() -> None:
         us, rg = sorted(ours)[len(ours) // 2], sorted(theirs)[len(theirs) // 2]
         peak = max(one.peak_mib for one in ours)
         print(
-            f"| {mode} | {options.workers} | {size:.0f} | {us.cpu:.2f} | {size / us.cpu:.0f} | {peak:.0f} | {rg.cpu:.2f} | "
+            f"| {mode} | {options.workers} | {size:.0f} | {us.cpu:.2f} | {size / us.cpu:.0f} | {peak:.0f} | "
+            f"{rg.cpu:.2f} | "
             f"{rg.cpu / us.cpu:.2f} | {us.wall:.2f} | {rg.wall:.2f} | {max(one.peak_mib for one in theirs):.0f} |"
         )
-        print(f"  {us.output.strip()}; rg: {sum(int(line.rpartition(':')[2]) for line in rg.output.split())} lines", file=sys.stderr)
+        print(
+            f"  {us.output.strip()}; rg: {sum(int(line.rpartition(':')[2]) for line in rg.output.split())} lines",
+            file=sys.stderr,
+        )
 
 
 if __name__ == "__main__":

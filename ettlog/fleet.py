@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -117,6 +118,7 @@ class Fleet:
         import duckdb
 
         try:
+            query = _with_plain_at(query)
             self._admit(query)
             for name in _named(query):
                 self._compute(name)
@@ -196,6 +198,21 @@ def _sentences(name: str) -> Mapping[str, str]:
     if name in SHAPES:
         return SHAPES[name].sentences
     return relations()[name].columns if name in relations() else {}
+
+
+def _with_plain_at(query: str) -> str:
+    """Quote the column name `at`, which DuckDB 2 reserves for AT TIME ZONE and AT (VERSION ...), where it stands alone."""
+    import duckdb
+
+    tokens = duckdb.tokenize(query)
+    starts = [start for start, _ in tokens] + [len(query)]
+    words = [query[start:end].strip().lower() for start, end in itertools.pairwise(starts)]
+    for place in reversed(range(len(words))):
+        after = words[place + 1] if place + 1 < len(words) else ""
+        before = words[place - 1] if place else ""
+        if words[place] == "at" and after not in ("time", "(") and before != ".":
+            query = f'{query[: starts[place]]}"at"{query[starts[place] + 2 :]}'
+    return query
 
 
 def _named(query: str) -> list[str]:

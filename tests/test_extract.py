@@ -14,15 +14,24 @@ from ettlog.lifecycle import KIND_BY_NAME
 from ettlog.parse import scan as scanning
 from ettlog.parse.format import FormatSet, Pattern, load_all
 from ettlog.parse.parsed import Parsed, ScanOptions
-from ettlog.parse.uniform import NOTHING, prove
+from ettlog.parse.uniform import NOTHING, needle, prove
 
 FORMATS = load_all()
 STEPS = [one for one in FORMATS.patterns if one.kind == KIND_BY_NAME["step"].kind]
 LABELS = (
-    "", "[rank3]:", " 7: ", "12: ", "[default2]:", "[pod/exp-0/main] ", "2031-05-06T07:08:09.123456789Z ", "[2031-05-06 07:08:09,123] ",
-    "2031-05-06T07:08:09.1234567Z [rank11]:", "glued text ", "\x1b[32m", "[1718000000.123456] ", "eta 1:02:03 ", "done 07:08:09 ",
+    "", "[rank3]:", " 7: ", "12: ", "[default2]:", "[pod/exp-0/main] ", "2031-05-06T07:08:09.123456789Z ",
+    "[2031-05-06 07:08:09,123] ",
+    "2031-05-06T07:08:09.1234567Z [rank11]:", "glued text ", "\x1b[32m",
+    "[1718000000.123456] ", "eta 1:02:03 ", "done 07:08:09 ",
 )  # fmt: skip
-TAILS = ("", " | trailing 17", " 2031-02-03 04:05:06", "\r", " [2031-02-03 04:05:06] iteration", "\x80\xff".encode().decode("latin1"))
+TAILS = (
+    "",
+    " | trailing 17",
+    " 2031-02-03 04:05:06",
+    "\r",
+    " [2031-02-03 04:05:06] iteration",
+    "\x80\xff".encode().decode("latin1"),
+)
 
 
 def _tables(parsed: Parsed) -> tuple[list[dict[str, object]], dict[str, int], dict[str, int]]:
@@ -67,7 +76,9 @@ def _logs(draw: st.DrawFn) -> str:
 
 
 @given(text=_logs(), zone=st.sampled_from((None, "Europe/Paris", "UTC")))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_templates_read_what_regexes_read(text: str, zone: str | None, by_regex: FormatSet, tmp_path: Path) -> None:
     """Over generated logs of all step patterns the fast way and the regexes agree in every column of every row."""
     path = tmp_path / "train.log"
@@ -86,14 +97,16 @@ def _numbered(count: int) -> Iterator[str]:
     for step in range(1, count + 1):
         stamp = f"2031-03-04 05:{step // 60 % 60:02d}:{step % 60:02d}"
         yield (
-            f" [{stamp}] iteration {step:8d}/{count:8d} | consumed samples: {step * 32:12d} | elapsed time per iteration (ms): "
-            f"{1000 + step}.5 | learning rate: 1.000000E-04 | global batch size:    32 | lm loss: 2.000000E+00 | "
+            f" [{stamp}] iteration {step:8d}/{count:8d} | consumed samples: {step * 32:12d} | "
+            f"elapsed time per iteration (ms): {1000 + step}.5 | learning rate: 1.000000E-04 | "
+            "global batch size:    32 | lm loss: 2.000000E+00 | "
             f"number of skipped iterations: {step % 3:3d} | number of nan iterations:   0 |"
         )
 
 
 def test_numbers_are_exact(tmp_path: Path) -> None:
-    """Steps, samples, skipped steps, durations in microseconds and instants of 3,000 lines are those that were printed."""
+    """Steps, samples, skipped steps, durations in microseconds and instants of 3,000 lines are those that were
+    printed."""
     path = tmp_path / "train.log"
     path.write_text("\n".join(_numbered(3000)) + "\n")
     rows = scanning.scan(path, FORMATS, ScanOptions()).steps.to_pylist()
@@ -108,7 +121,9 @@ def test_numbers_are_exact(tmp_path: Path) -> None:
 
 def test_a_date_that_does_not_exist_is_left_to_the_regex(tmp_path: Path) -> None:
     """Of lines that differ in digits only, the one with a 30 February has a bad time and keeps its step."""
-    lines = [line.replace("2031-03-04", "2031-02-30") if number == 7 else line for number, line in enumerate(_numbered(20))]
+    lines = [
+        line.replace("2031-03-04", "2031-02-30") if number == 7 else line for number, line in enumerate(_numbered(20))
+    ]
     path = tmp_path / "train.log"
     path.write_text("\n".join(lines) + "\n")
     parsed = scanning.scan(path, FORMATS, ScanOptions())
@@ -140,3 +155,17 @@ def test_a_set_of_digits_binds_only_the_digit_behind_its_literal() -> None:
     """`step=[1-9]` tells nothing about digits elsewhere; a zero behind `step=` stays a zero."""
     assert prove(rb"step=(?P<step>[1-9]\d*+),").sensitive == ((b"step=", frozenset(b"123456789")),)
 
+
+@pytest.mark.parametrize(
+    ("expression", "literal"),
+    [
+        (rb"abc (?P<step>\d+) of defgh", b" of defgh"),
+        (rb"(?:ab)?cdef", b"cdef"),
+        (rb"\[(?P<name>ab)cd\]e+f", b"[abcd]"),
+        (rb"x|yyyy", b""),
+        (rb"(?i)abc", b""),
+    ],
+)
+def test_the_literal_that_a_match_cannot_do_without(expression: bytes, literal: bytes) -> None:
+    """The longest run of plain characters outside of options and branches is in every match."""
+    assert needle(expression) == literal

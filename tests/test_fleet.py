@@ -38,6 +38,20 @@ def test_a_query_takes_parameters(one: Fleet) -> None:
     assert one.sql("SELECT count(*) FROM event").item() == 2
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT job, step, state, at FROM checkpoint ORDER BY at",
+        "select at, state from checkpoint where at >= timestamp '2020-01-01' -- at the end",
+        'SELECT c.at, "at" FROM checkpoint AS c WHERE state <> \'at\'',
+        "SELECT (at AT TIME ZONE 'UTC') FROM checkpoint",
+    ],
+)
+def test_the_column_at_needs_no_quotes(one: Fleet, query: str) -> None:
+    """A checkpoint's `at` can be asked for as it is called, although DuckDB 2 reserves the word."""
+    assert one.sql(query).width >= 1
+
+
 def test_explain_is_answered(one: Fleet) -> None:
     """The plain EXPLAIN of one SELECT is a question too."""
     assert one.sql("EXPLAIN SELECT * FROM job").height > 0
@@ -206,6 +220,16 @@ def test_every_check_is_shown_to_fail() -> None:
 def test_checks_pass_on_a_sound_fleet(one: Fleet) -> None:
     """Sound facts give no finding."""
     assert one.check().is_empty()
+
+
+def test_a_document_that_quotes_a_log_makes_no_job() -> None:
+    """Steps quoted in prose stay facts of their file, and no job's time."""
+    quoted = Log(state="document")
+    quoted.say(0, "launch")
+    quoted.step(1, 7, 1)
+    told = fleet(quoted)
+    assert told.table("job").is_empty()
+    assert told.sql("SELECT step FROM step").item() == 7
 
 
 def test_instants_are_integers_of_microseconds(one: Fleet) -> None:

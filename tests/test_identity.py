@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ettlog import config
-from ettlog.parse import identity
+from ettlog.parse import identity, naming
 from ettlog.parse.identity import Identity
 
 PLAIN = config.Config()
@@ -213,3 +213,12 @@ def test_the_shared_runs_of_a_fleet_are_as_many_jobs(shared: Path) -> None:
     assert [part.part for part in parts] == [1, 2]
     assert {part.allocation for part in parts} == {"62635162"}
     assert who("trainer/dse_vit_18launches/training.log").job_name == "dse_vit_18launches"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("logs/README.md", True), ("logs/INDEX.TSV.gz", True), ("logs/run.log", False), ("logs/md", False)],
+)
+def test_documents_are_told_from_logs(path: str, expected: bool) -> None:
+    """Prose and tables are known by their ending, compressed or not."""
+    assert naming.is_document(path) is expected

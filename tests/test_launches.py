@@ -18,7 +18,9 @@ def test_no_opener_means_no_launch() -> None:
 
 def test_workers_behind_their_launcher_join_it() -> None:
     """One launcher line and the first lines of eight ranks are one launch."""
-    assert number([_mark(1, LAUNCHER), *(_mark(2 + rank, WORKER, rank=rank, pattern="w") for rank in range(8))], []) == [1]
+    assert number(
+        [_mark(1, LAUNCHER), *(_mark(2 + rank, WORKER, rank=rank, pattern="w") for rank in range(8))], []
+    ) == [1]
 
 
 def test_the_same_launcher_line_again_is_another_launch() -> None:

@@ -170,7 +170,7 @@ def test_mllog_instants(fact: Fact) -> None:
     told, first = fact["mllog"], dict[str, int]()
     for row in of(fact).events.to_pylist():
         if row["format"] == "mllog":
-            first.setdefault(row["name"] if row["kind"] in ("init_mark", "heartbeat") else row["kind"], row["ts"])
+            first.setdefault(row["name"] or row["kind"], row["ts"])
     names = {
         "cache_clear": "cache_clear",
         "init_start": "init_start",
@@ -191,7 +191,7 @@ def test_mllog_instants(fact: Fact) -> None:
 def test_mllog_counts(fact: Fact) -> None:
     """Copies of init_start and their spread, evaluations and accuracies are those counted in the file."""
     told = fact["mllog"]
-    starts = [row["ts"] for row in rows(fact, "init_mark") if row["name"] == "init_start"]
+    starts = [row["ts"] for row in rows(fact, "trainer_start") if row["name"] == "init_start"]
     assert len(starts) == told["init_start_copies"]
     assert (max(starts) - min(starts)) / SECOND == pytest.approx(told["init_start_spread_s"])
     assert (

@@ -57,6 +57,15 @@ def test_saves_are_commits_and_progress(tmp_path: Path) -> None:
     assert [row[1] for row in events(parsed, "step") if row[0] == "save_commit"] == [20, 40, 60]
 
 
+def test_cloud_logging_export_reads_the_same(tmp_path: Path) -> None:
+    """The payload of an exported record is the event."""
+    plain = read(write(tmp_path / "a.jsonl", RUN), NAME)
+    wrapped = [{"insertId": str(k), "jsonPayload": row, "severity": "INFO"} for k, row in enumerate(RUN)]
+    exported = read(write(tmp_path / "b.jsonl", wrapped), NAME)
+    assert exported.events.equals(plain.events)
+    assert exported.steps.equals(plain.steps)
+
+
 def test_records_that_lack_what_they_need(tmp_path: Path) -> None:
     """An unknown event is unmatched, a save without a step bad, a stamp that is none a bad time."""
     rows = [

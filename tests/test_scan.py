@@ -19,6 +19,12 @@ FORMATS = load_all()
 NOON = 1_930_392_000_000_000  # `date -u -d '2031-03-04 12:00:00' +%s` says 1930392000
 
 
+TWIN = (
+    "[2031-03-04 12:00:09,250] [INFO] [logging.py:96:log_dist] [Rank 0] step=4, skipped=0, "
+    "lr=[0.1], mom=[[0.9, 0.95]]\n"
+)
+
+
 def _scan(folder: Path, text: str | bytes, **options: object) -> Parsed:
     path = folder / "train.log"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -27,8 +33,10 @@ def _scan(folder: Path, text: str | bytes, **options: object) -> Parsed:
 
 def _step(step: int, *, ms: float = 1000.0, stamp: str = "") -> str:
     return (
-        f"{stamp} iteration {step:8d}/     100 | consumed samples: {step * 8:12d} | elapsed time per iteration (ms): {ms:.1f} | "
-        "learning rate: 1.000E-04 | global batch size:     8 | lm loss: 2.000000E+00 | loss scale: 1.0 | grad norm: 0.900 | "
+        f"{stamp} iteration {step:8d}/     100 | consumed samples: {step * 8:12d} | "
+        f"elapsed time per iteration (ms): {ms:.1f} | "
+        "learning rate: 1.000E-04 | global batch size:     8 | lm loss: 2.000000E+00 | loss scale: 1.0 | "
+        "grad norm: 0.900 | "
         "number of skipped iterations:   0 | number of nan iterations:   0 |\n"
     )
 
@@ -48,7 +56,12 @@ def test_outcomes_add_up_to_the_lines(tmp_path: Path) -> None:
     assert parsed.n_lines == 5
 
 
-@given(data=st.lists(st.sampled_from([_step(7).encode(), b"\n", b"\r", b"\0", b"\xff\xfe", b"training ...\n", b"x" * 90]), max_size=30))
+@given(
+    data=st.lists(
+        st.sampled_from([_step(7).encode(), b"\n", b"\r", b"\0", b"\xff\xfe", b"training ...\n", b"x" * 90]),
+        max_size=30,
+    )
+)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_bytes_are_counted(data: list[bytes], tmp_path: Path) -> None:
     """Whatever the bytes and the size of the blocks, outcomes add up to newlines plus an unended line."""
@@ -107,15 +120,13 @@ def test_a_source_without_any_clock_has_no_instants(tmp_path: Path) -> None:
 
 def test_a_step_takes_the_stamp_of_its_dated_twin(tmp_path: Path) -> None:
     """DeepSpeed's dated line about the same step, just before, dates Megatron's; the twin itself is no second step."""
-    twin = "[2031-03-04 12:00:09,250] [INFO] [logging.py:96:log_dist] [Rank 0] step=4, skipped=0, lr=[0.1], mom=[[0.9, 0.95]]\n"
-    rows = _scan(tmp_path, twin + "[2031-03-04 12:00:09,300] noise\n" + _step(4)).steps.to_pylist()
+    rows = _scan(tmp_path, TWIN + "[2031-03-04 12:00:09,300] noise\n" + _step(4)).steps.to_pylist()
     assert [(row["step"], row["ts"]) for row in rows] == [(4, NOON + 9_250_000)]
 
 
 def test_steps_of_a_lower_tier_count_where_no_other_line_does(tmp_path: Path) -> None:
     """Without a trainer's own line DeepSpeed's line is the step."""
-    twin = "[2031-03-04 12:00:09,250] [INFO] [logging.py:96:log_dist] [Rank 0] step=4, skipped=0, lr=[0.1], mom=[[0.9, 0.95]]\n"
-    assert [row["step"] for row in _scan(tmp_path, twin).steps.to_pylist()] == [4]
+    assert [row["step"] for row in _scan(tmp_path, TWIN).steps.to_pylist()] == [4]
 
 
 def test_states_of_a_progress_bar_line_are_read_one_by_one(tmp_path: Path) -> None:

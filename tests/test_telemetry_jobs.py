@@ -43,7 +43,9 @@ def trainer_log() -> list[str]:
     lines = [f"[titan] {stamp(0)} - root - INFO - torchtitan version: 0.2.0"]
     lines.append(f"[titan] {stamp(10)} - root - INFO - Training starts at step 1")
     for step in range(1, 11):
-        tail = f"step: {step:2d}  loss: 12.26  grad_norm:  1.2  memory: 3.0GiB(4.0%)  tps: 1,000  tflops: 20.0  mfu: 5.0%"
+        tail = (
+            f"step: {step:2d}  loss: 12.26  grad_norm:  1.2  memory: 3.0GiB(4.0%)  tps: 1,000  tflops: 20.0  mfu: 5.0%"
+        )
         lines.append(f"[titan] {stamp(30 + 5 * step)} - root - INFO - {tail}")
     lines.append(f"[titan] {stamp(82)} - root - INFO - Training completed")
     return [*lines, f"[titan] {stamp(84)} - root - INFO - Process group destroyed"]

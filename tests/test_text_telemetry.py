@@ -73,11 +73,18 @@ def test_mllog_run(tmp_path: Path) -> None:
     """Init, run, evaluations and timed steps of an MLPerf run, dated by their epoch values."""
     parsed = read(tmp_path, RUN)
     assert [(row[0], seconds(row[1])) for row in events(parsed, "ts")] == [
-        ("heartbeat", 0), ("init_mark", 3), ("init_mark", 4), ("init_mark", 9), ("train_start", 10), ("heartbeat", 10),
+        ("trainer_start", 0), ("trainer_start", 3), ("trainer_start", 4), ("init_mark", 9), ("train_start", 10), ("heartbeat", 10),
         ("evaluation_begin", 14), ("heartbeat", 16), ("evaluation_end", 16), ("train_end", 17),
     ]  # fmt: skip
     assert [(row[0], seconds(row[1])) for row in steps(parsed, "ts")] == [(4096, 12), (8192, 14)]
     assert (parsed.lines["unmatched"], parsed.clock) == (0, "exact")
+
+
+def test_mllog_of_two_attempts_in_one_file(tmp_path: Path) -> None:
+    """A file opened for append holds two attempts: copies of one begin are one launch, a begin behind a stop is another."""
+    parsed = read(tmp_path, [*RUN, *RUN])
+    assert [row[1] for row in events(parsed, "launch") if row[0] == "trainer_start"] == [1, 1, 1, 2, 2, 2]
+    assert steps(parsed, "launch") == [(4096, 1), (8192, 1), (4096, 2), (8192, 2)]
 
 
 def test_mllog_aborted_run(tmp_path: Path) -> None:
@@ -117,7 +124,7 @@ def test_mllog_of_the_first_rounds(tmp_path: Path) -> None:
     lines += [head(BASE + 25, "eval_stop: 1"), head(BASE + 30, 'run_stop: {"success": true}')]
     parsed = read(tmp_path, lines)
     assert [(row[0], seconds(row[1])) for row in events(parsed, "ts")] == [
-        ("init_mark", 0.5), ("train_start", 9.5), ("evaluation_begin", 20.5), ("evaluation_end", 25.5),
+        ("trainer_start", 0.5), ("train_start", 9.5), ("evaluation_begin", 20.5), ("evaluation_end", 25.5),
         ("train_end", 30.5),
     ]  # fmt: skip
     assert parsed.lines["unmatched"] == 0

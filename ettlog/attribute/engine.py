@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -145,10 +146,14 @@ def _groups(work: Work) -> dict[tuple[str, str, str], list[int]]:
 
 
 class _Boot(NamedTuple):
-    """Replicated savings by row in GPU-hours (R, rows), and the units whose periods hold a single job somewhere."""
+    """Replicated savings by row in GPU-hours (R, rows), and the jobs of every period of each unit."""
 
     hours: Array
-    single: set[int]
+    jobs: list[tuple[int, ...]]
+
+    def single(self, unit: int) -> bool:
+        """Tell whether a period of the unit holds one job, so that it shows no variance."""
+        return min(self.jobs[unit]) < 2
 
 
 def _bootstrap(work: Work, seed: int, n: int) -> _Boot:
@@ -160,10 +165,8 @@ def _bootstrap(work: Work, seed: int, n: int) -> _Boot:
             saved, _ = credit.post(work.book, made)
             blocks.append(saved * made.exposure[1][:, None] / frames.GPU_HOUR)
     hours = np.concatenate(blocks) if blocks else np.zeros((0, len(work.book.rows)))
-    jobs = work.panel.jobs()
-    edges = work.panel.first_slot
-    single = {unit for unit in range(len(work.panel.units)) if (jobs[edges[unit] : edges[unit + 1]] < 2).any()}
-    return _Boot(hours, single)
+    counts, edges = work.panel.jobs().tolist(), work.panel.first_slot
+    return _Boot(hours, [tuple(counts[a:b]) for a, b in pairwise(edges)])
 
 
 class _Figures(NamedTuple):
@@ -205,13 +208,15 @@ def _interval(
     if boot is None:
         return None, None, ""
     weight = np.abs(saved[places])
-    alone = sum(float(w) for w, row in zip(weight, rows, strict=True) if row.unit in boot.single)
-    if alone > FEW * float(weight.sum()) or (not weight.any() and all(row.unit in boot.single for row in rows)):
+    alone = sum(float(w) for w, row in zip(weight, rows, strict=True) if boot.single(row.unit))
+    if alone > FEW * float(weight.sum()) or (not weight.any() and all(boot.single(row.unit) for row in rows)):
         return None, None, "no interval: a period holds one job (n = 1)"
     if len(boot.hours) < intervals.REPLICATES // 4:
         return None, None, "no interval: too few jobs made progress"
-    low, high = intervals.percentiles(boot.hours[:, places].sum(axis=1))
-    return float(low), float(high), ""
+    units = sorted({row.unit for row in rows if not boot.single(row.unit)})
+    strata = tuple(sorted(n for unit in units for n in boot.jobs[unit]))
+    low, high = intervals.bounds(boot.hours[:, places].sum(axis=1), float(saved[places].sum()), strata)
+    return low, high, ""
 
 
 def _finished(work: Work, row: _Figures, whole: float, per_hour: float) -> list[dict[str, Any]]:

@@ -83,7 +83,7 @@ def header(work: Work, window: Window, models: pl.DataFrame, seed: int, replicat
         "factor": cascade.factor(recoveries / jobs) if jobs else None,
         "seed": seed,
         "replicates": replicates,
-        "interval": "95 % percentile bootstrap by job within model and period",
+        "interval": "95 % basic bootstrap by job within model and period",
         "registry": work.registry.path,
         "optimizations": len(work.registry.optimizations),
     }

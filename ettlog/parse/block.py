@@ -1,4 +1,5 @@
-"""Reads one block of whole lines: events by their regexes, steps by template, instants from neighbours, and every line counted."""
+"""Reads one block of whole lines: events by their regexes, steps by template, instants from neighbours, and every
+line counted."""
 
 from __future__ import annotations
 
@@ -63,9 +64,11 @@ class BlockScan:
                 continue
             line += self._newlines(counted, begin)
             counted = begin
-            for fact in self.read(begin, end, wanted, many=False):
-                if not patterns[fact.pattern].ignore:
-                    found.append(Event(line, begin, fact.ts, fact.clock, fact.pattern, fact.values))
+            found += [
+                Event(line, begin, fact.ts, fact.clock, fact.pattern, fact.values)
+                for fact in self.read(begin, end, wanted, many=False)
+                if not patterns[fact.pattern].ignore
+            ]
         return found
 
     def _lines(self, hits: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -108,7 +111,9 @@ class BlockScan:
             first = dated.behind(-1)
             if first != NULL:
                 source.facts.next_dated(first)
-        facts = {event.place: event.line for event in events} | dict(zip(steps[0].tolist(), steps[1].tolist(), strict=True))
+        facts = {event.place: event.line for event in events} | dict(
+            zip(steps[0].tolist(), steps[1].tolist(), strict=True)
+        )
         if facts:
             at = np.array(sorted(facts), np.int64)
             near = dated.around(at, np.isin(at, steps[0]))
@@ -139,7 +144,11 @@ class BlockScan:
         read[MATCHED] += len(self.fast) - sum(self._is_fast(begin) for begin in self.outcome)
         lines = int(np.count_nonzero(self.newline))
         read["long"] += self._long_lines()
-        if not self.block.whole and lines > sum(read.values()) and self._unread(self.data.rfind(b"\n", 0, self.end - 1) + 1):
+        if (
+            not self.block.whole
+            and lines > sum(read.values())
+            and self._unread(self.data.rfind(b"\n", 0, self.end - 1) + 1)
+        ):
             read["torn"] += 1
         read["unmatched"] += lines - sum(read.values())
         source.lines.update(read)

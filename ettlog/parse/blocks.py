@@ -1,7 +1,8 @@
 """Opens one source and hands out its bytes: bounded, plain or compressed, hashed while they pass.
 
-A source is read at most to the size it had at `open` (a log may grow under the reader), by plain reads into a buffer of the
-caller, never by a memory map (a file cut short under a map kills the process). The digest covers the bytes as stored.
+A source is read at most to the size it had at `open` (a log may grow under the reader), by plain reads into a buffer
+of the caller, never by a memory map (a file cut short under a map kills the process). The digest covers the bytes as
+stored.
 """
 
 from __future__ import annotations
@@ -146,8 +147,8 @@ class Reader:
 def open_source(path: Path, *, budget: int = OUTPUT_BUDGET) -> Reader:
     """Open a regular file without following a link or waiting for a pipe.
 
-    Gzip, zstd, bzip2 and xz are recognised by their first bytes, whatever the name. `budget` bounds the decompressed bytes.
-    Raises SourceRefusedError when the path is no regular file or may not be opened.
+    Gzip, zstd, bzip2 and xz are recognised by their first bytes, whatever the name. `budget` bounds the decompressed
+    bytes. Raises SourceRefusedError when the path is no regular file or may not be opened.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:

@@ -1,4 +1,5 @@
-"""Gives undated lines an instant: that of the nearest dated line before them, advanced by the printed durations of steps."""
+"""Gives undated lines an instant: that of the nearest dated line before them, advanced by the printed durations of
+steps."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ MANY = 32
 
 
 class Neighbours(NamedTuple):
-    """For undated lines: the nearest dated line before (its place in the block and instant) and the first one behind."""
+    """For undated lines: the nearest dated line before (its place in the block and instant) and the first one
+    behind."""
 
     place: Ints
     before: Ints
@@ -43,7 +45,8 @@ class DatedLines:
         self._known: dict[int, int] = {}
 
     def before(self, at: int, floor: int = 0) -> tuple[int, int]:
-        """Return (place, instant) of the last dated line in `[floor, at)`, where lines begin at both; (-1, NULL) without one."""
+        """Return (place, instant) of the last dated line in `[floor, at)`, where lines begin at both; (-1, NULL)
+        without one."""
         high = at
         for _ in range(NEAR):  # most often a line just before is dated
             begin = self._data.rfind(b"\n", max(floor - 1, high - FAR, 0), max(high - 1, 0)) + 1
@@ -68,7 +71,8 @@ class DatedLines:
         return -1, NULL
 
     def behind(self, at: int) -> int:
-        """Return the instant of the first dated line after the one that begins at `at`, or NULL; -1 stands before all."""
+        """Return the instant of the first dated line after the one that begins at `at`, or NULL; -1 stands before
+        all."""
         low = self._data.find(b"\n", at, self._end) + 1 if at >= 0 else 0
         round_ = 0
         while low < self._end:
@@ -81,7 +85,8 @@ class DatedLines:
         return NULL
 
     def around(self, at: Ints, capped: NDArray[np.bool_]) -> Neighbours:
-        """Return the neighbours of undated lines that begin at `at` (sorted); place -1 and NULL where this block has none.
+        """Return the neighbours of undated lines that begin at `at` (sorted); place -1 and NULL where this block has
+        none.
 
         The line behind is looked for only where `capped` says so, or where there is none before.
         """
@@ -100,7 +105,9 @@ class DatedLines:
         begins = np.where(lines > 0, newlines[lines - 1] + 1, 0)
         index = np.searchsorted(begins, at)
         distinct, which = np.unique(index, return_inverse=True)
-        walked = np.array([(*self._walk(begins, k - 1, -1), self._walk(begins, k, 1)[1]) for k in distinct.tolist()], np.int64)
+        walked = np.array(
+            [(*self._walk(begins, k - 1, -1), self._walk(begins, k, 1)[1]) for k in distinct.tolist()], np.int64
+        )
         return Neighbours(*walked[which].T)
 
     def _walk(self, begins: Ints, index: int, step: int) -> tuple[int, int]:
@@ -118,7 +125,7 @@ class DatedLines:
         colon = colon[text[colon + 3] == 58]
         for shift in (-2, -1, 1, 2, 4, 5):
             colon = colon[text[colon + shift] - 48 < 10]
-        return colon
+        return np.asarray(colon, np.int64)
 
     def _read(self, at: int) -> tuple[int, int]:
         """Return where the line around `at` begins, and its instant."""
@@ -134,8 +141,9 @@ class DatedLines:
 def advance(place: Ints, before: Ints, behind: Ints, durations: Ints) -> Ints:
     """Return instants of undated steps, in line order, in microseconds; NULL where there is no dated line at all.
 
-    A step comes at the instant of the dated line before it plus the durations of all undated steps since (its own included),
-    never later than the first dated line behind it. Before the first dated line that line's instant is taken.
+    A step comes at the instant of the dated line before it plus the durations of all undated steps since (its own
+    included), never later than the first dated line behind it. Before the first dated line that line's instant is
+    taken.
     """
     new = np.ones(len(place), bool)
     new[1:] = place[1:] != place[:-1]
@@ -147,10 +155,11 @@ def advance(place: Ints, before: Ints, behind: Ints, durations: Ints) -> Ints:
 
 
 def per_step(steps: Ints, launches: Ints, durations: Ints, total: NDArray[np.bool_]) -> Ints:
-    """Return printed durations of one step in microseconds, in line order: where `total`, the text gives the time since the loop began.
+    """Return printed durations of one step in microseconds, in line order: where `total`, the text gives the time
+    since the loop began.
 
-    The difference to the line before is shared by the steps between; a first line shares its own by its number. A line that
-    goes back, or repeats a number, has none.
+    The difference to the line before is shared by the steps between; a first line shares its own by its number. A
+    line that goes back, or repeats a number, has none.
     """
     which = np.flatnonzero(total & (durations != NULL))
     if not len(which):
@@ -165,10 +174,11 @@ def per_step(steps: Ints, launches: Ints, durations: Ints, total: NDArray[np.boo
 
 
 def spans(steps: Ints, launches: Ints, durations: Ints) -> Ints:
-    """Return the time each step line stands for: its printed duration of one step times the steps since the line before.
+    """Return the time each step line stands for: its printed duration of one step times the steps since the line
+    before.
 
-    With a log interval of n one line speaks of n steps. The first line of a launch takes the interval of the second one where
-    its number is a multiple of that, else one step. A repeated number stands for no time.
+    With a log interval of n one line speaks of n steps. The first line of a launch takes the interval of the second
+    one where its number is a multiple of that, else one step. A repeated number stands for no time.
     """
     if not len(steps):
         return durations

@@ -36,7 +36,8 @@ class Block(NamedTuple):
 
 
 def blocks(source: Source, size: int, line: int) -> Iterator[Block]:
-    """Yield blocks of at most `size` bytes; of a line longer than that only the first `line` bytes. Memory stays at `size`."""
+    """Yield blocks of at most `size` bytes; of a line longer than that only the first `line` bytes. Memory stays at
+    `size`."""
     data = bytearray(size + SLACK)
     view = memoryview(data)
     kept, passing, more = 0, False, True

@@ -1,4 +1,5 @@
-"""What is made once for a set of formats and used for many sources, and what is known of one source while it is read."""
+"""What is made once for a set of formats and used for many sources, and what is known of one source while it is
+read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Reads step lines by the thousand: a template learnt from one line is verified on all lines of a block and read by numpy.
+"""Reads step lines by the thousand: a template learnt from one line is verified on all lines of a block and read by
+numpy.
 
-Never wrong: a line is taken by a template only when every byte that its match depends on is equal up to digits for digits
-(see uniform.py); every other line goes to its regexes alone.
+Never wrong: a line is taken by a template only when every byte that its match depends on is equal up to digits for
+digits (see uniform.py); every other line goes to its regexes alone.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class StepReader:
     def read(self, block: bytearray, pool: Pool, clock: Clock) -> tuple[list[Rows], Ints]:
         """Return rows read by template, and the indices of the lines left for their regexes.
 
-        Each round takes a line from the middle of those left (the first ones are often of a rare kind), finds or learns its template, and reads all lines of that template.
+        Each round takes a line from the middle of those left (the first ones are often of a rare kind), finds or
+        learns its template, and reads all lines of that template.
         """
         left: Ints = np.arange(len(pool.at))
         if pool.key < -1:
@@ -96,7 +98,9 @@ class StepReader:
             known.local.append(template)
         yield template
 
-    def _apply(self, template: Template, block: bytearray, pool: Pool, left: Ints, clock: Clock, found: list[Rows]) -> Ints:
+    def _apply(
+        self, template: Template, block: bytearray, pool: Pool, left: Ints, clock: Clock, found: list[Rows]
+    ) -> Ints:
         which = np.arange(len(left))
         if template.whole:  # all lines of it are equally long
             which = np.flatnonzero(pool.end[left] - pool.at[left] == len(template.learnt.line))
@@ -120,14 +124,16 @@ class StepReader:
         return Template(hits[0])
 
     def _others(self, line: bytes, wanted: Sequence[int], hit: Learnt) -> bool:
-        """Tell whether another pattern matches the line too, or none can say for sure that it does not on lines like it."""
+        """Tell whether another pattern matches the line too, or none can say for sure that it does not on lines like
+        it."""
         body = line[hit.offset :]
         others = [index for index in wanted if index != hit.pattern]
         return any(not self.proofs[index].usable or self.patterns[index].regex.search(body) for index in others)
 
 
 class _Rounds:
-    """Decides whether learning another template pays: a round costs about as much as reading a fraction of its lines by regex."""
+    """Decides whether learning another template pays: a round costs about as much as reading a fraction of its lines
+    by regex."""
 
     def __init__(self) -> None:
         self._taken: list[int] = []

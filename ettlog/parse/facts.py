@@ -181,11 +181,8 @@ def _settle(shift: int, nominal: bool, ts: Ints, clock: NDArray[np.int8] | None 
 
 
 def _chosen(steps: Steps, kept: NDArray[np.bool_]) -> Steps:
-    return Steps(*(_pick(part, kept) for part in steps))
-
-
-def _pick(part: object, kept: NDArray[np.bool_]) -> object:
-    return tuple(one[kept] for one in part) if isinstance(part, tuple) else part[kept]  # type: ignore[index]
+    values = tuple(column[kept] for column in steps.values)
+    return Steps(steps.line[kept], steps.ts[kept], steps.clock[kept], steps.pattern[kept], values)
 
 
 def _joined(chunks: Sequence[Steps]) -> Steps:
@@ -214,7 +211,8 @@ def _lowest_tier(launch: Ints, tiers: Ints, launches: int) -> NDArray[np.bool_]:
 
 
 def _carry_steps(steps: Steps, launch: Ints, undated: Undated) -> tuple[Steps, tuple[Ints, Ints, Ints]]:
-    """Return steps with carried instants, and (place, line, running time) of the undated ones for events between."""
+    """Return steps with carried instants, and (place, line, running time) of the undated ones for the events between
+    them."""
     missing = np.flatnonzero(steps.ts == NULL)
     if not len(missing) or not len(undated.line):
         return steps, (np.zeros(0, np.int64),) * 3
@@ -269,9 +267,10 @@ def _nullable(values: Ints, kind: pa.DataType) -> pa.Array:
 
 
 def _words(codes: NDArray[np.int8] | NDArray[np.int16], words: Sequence[str]) -> pa.Array:
-    """Return codes as dictionary words; the dictionary holds only words in use, so equal tables have equal bytes."""
-    used, codes = np.unique(codes, return_inverse=True)
+    """Return codes as dictionary words; the dictionary holds only the words in use, so equal tables have equal
+    bytes."""
+    used, which = np.unique(codes, return_inverse=True)
     names = [words[code] for code in used]
     distinct = sorted(set(names))
     position = np.array([distinct.index(name) for name in names] or [0])
-    return pa.DictionaryArray.from_arrays(pa.array(position[codes].astype(np.int32)), pa.array(distinct, pa.string()))
+    return pa.DictionaryArray.from_arrays(pa.array(position[which].astype(np.int32)), pa.array(distinct, pa.string()))

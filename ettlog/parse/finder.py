@@ -11,8 +11,10 @@ from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from numpy.typing import NDArray
 
 from ettlog.lifecycle import KIND_BY_NAME
+from ettlog.parse.envelope import peel
 from ettlog.parse.format import Pattern
 from ettlog.parse.gates import COMMON, MAX_GATES, choose
+from ettlog.parse.uniform import needle
 
 Ints = NDArray[np.int64]
 
@@ -36,6 +38,7 @@ class Finder:
         frequent = [index for index in chosen if patterns[index].kind == STEP]
         avoid = b"\n".join(sample.line.encode() for one in patterns if one.kind == STEP for sample in one.samples)
         anchors = [patterns[index].anchor for index in chosen]
+        events = [patterns[index].anchor for index in chosen if patterns[index].kind != STEP]
         gates = choose(anchors, kept=[patterns[index].anchor for index in frequent], avoid=avoid + COMMON)
         owners = [[chosen[owner] for owner in row] for row in gates.owners]
         self.steps = tuple(tuple(index for index in row if patterns[index].kind == STEP) for row in owners)
@@ -44,12 +47,14 @@ class Finder:
         self._events: dict[bytes, list[int]] = {}
         for index in chosen:
             if patterns[index].kind != STEP:
-                self._events.setdefault(patterns[index].anchor, []).append(index)
+                self._events.setdefault(_literal(patterns[index]), []).append(index)
         self._owners = list(self._events.values())
         self._anchors = _automaton(tuple(self._events), MatchKind.Standard)
         self._ends = np.array([len(gate) for gate in gates.literals] or [0])
         stepping = {gate for gate in gates.literals if any(gate in patterns[index].anchor for index in frequent)}
-        goes_on = [_goes_on(gate, self._events, gates.literals) if gate in stepping else _ANY for gate in gates.literals]
+        goes_on = [
+            _goes_on(gate, events, gates.literals) if gate in stepping else _ANY for gate in gates.literals
+        ]
         self._goes_on = np.array(goes_on or [_ANY])
 
     def find(self, text: memoryview) -> Hits:
@@ -64,11 +69,18 @@ class Finder:
         return Hits(at[event], gates[step], at[step])
 
     def wanted(self, line: bytes) -> list[int]:
-        """Return the event patterns whose anchors are on a line, in their order."""
+        """Return the event patterns whose literals are on a line, in their order."""
         if self._anchors is None:
             return []
+        if b"\x1b" in line:  # a colour may stand inside a literal
+            line = b"\r".join(peel(state).body for state in line.split(b"\r"))
         found = {hit[0] for hit in self._anchors.find_matches_as_indexes(line, overlapping=True)}
         return sorted(index for anchor in found for index in self._owners[anchor])
+
+
+def _literal(pattern: Pattern) -> bytes:
+    """Return what the text of a line must hold: the anchor, or a longer literal that the regex cannot do without."""
+    return max(pattern.anchor, needle(pattern.expression), key=len)
 
 
 _NONE: Ints = np.zeros(0, np.int64)
@@ -81,12 +93,15 @@ def _found(automaton: BytesAhoCorasick, numbers: Ints, text: memoryview) -> tupl
 
 
 def _shared_out(literals: Sequence[bytes], frequent: Sequence[bool]) -> list[tuple[BytesAhoCorasick, Ints]]:
-    """Return as few automata as hold all literals, with the literals' numbers; the frequent ones together in the first."""
+    """Return as few automata as hold all literals, with the literals' numbers; the frequent ones together in the
+    first."""
     order = sorted(range(len(literals)), key=lambda number: (not frequent[number], number))
     count = -(-len(order) // MAX_GATES)
     size = -(-len(order) // max(count, 1))
     shares = [order[start : start + size] for start in range(0, len(order), max(size, 1))]
-    made = [(_automaton(tuple(literals[number] for number in share), MatchKind.LeftmostFirst), share) for share in shares]
+    made = [
+        (_automaton(tuple(literals[number] for number in share), MatchKind.LeftmostFirst), share) for share in shares
+    ]
     return [(automaton, np.array(share, np.int64)) for automaton, share in made if automaton is not None]
 
 
@@ -94,7 +109,8 @@ _ANY = np.ones(256, bool)
 
 
 def _goes_on(gate: bytes, anchors: Iterable[bytes], gates: Iterable[bytes]) -> NDArray[np.bool_]:
-    """Return which bytes behind a literal of step lines show that it may also be part of an event's anchor, or hide a literal."""
+    """Return which bytes behind a literal of step lines show that it may also be part of an event's anchor, or hide a
+    literal."""
     found = np.zeros(256, bool)
     for anchor in anchors:
         if anchor in gate:

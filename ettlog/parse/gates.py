@@ -14,15 +14,20 @@ MAX_AUTOMATA = 2
 
 COMMON = b"""
 Processing process_group processes processor subprocess multiprocessing ProcessGroup preprocess
-torch.nn.modules.module torch.distributed torch.cuda torch._dynamo torch.utils.data import torch.compile torchvision torch/csrc
-training trainer train_iters pretraining strategy worker workers num_workers dataloader_workers error errors warning warnings
+torch.nn.modules.module torch.distributed torch.cuda torch._dynamo torch.utils.data import torch.compile torchvision
+torch/csrc
+training trainer train_iters pretraining strategy worker workers num_workers dataloader_workers error errors warning
+warnings
 Starting started launch launcher launching rank ranks world_size WORLD_SIZE signal node nodes nodelist
-/usr/local/lib/python3.10/site-packages/ /opt/conda/lib/python3.11/dist-packages/ File line in forward return self._call_impl
+/usr/local/lib/python3.10/site-packages/ /opt/conda/lib/python3.11/dist-packages/ File line in forward return
+self._call_impl
 UserWarning FutureWarning DeprecationWarning is deprecated and will be removed in a future release
 NCCL INFO Channel via P2P/IPC NET/IB comm nRanks busId Connected all rings trees Init COMPLETE
 [INFO] [WARNING] [ERROR] DEBUG INFO WARNING ERROR CRITICAL main] time: elapsed seconds memory allocated reserved
-loss scale: grad norm: params norm: num zeros: learning rate: global batch size: lm loss: with without memory Memory Error:
-loading loaded setting settings parameters arguments config configuration default model optimizer scheduler iteration iterations
+loss scale: grad norm: params norm: num zeros: learning rate: global batch size: lm loss: with without memory Memory
+Error:
+loading loaded setting settings parameters arguments config configuration default model optimizer scheduler iteration
+iterations
 http:// https:// wandb: step: steps epoch batch loss tokens samples dataset directory exist exists file files path
 """
 """Words that trainer logs are full of: a literal out of them would be found everywhere."""
@@ -45,12 +50,13 @@ def choose(
     avoid: bytes = b"",
     most: int = MAX_GATES * MAX_AUTOMATA,
 ) -> Gates:
-    """Return at most `most` literals of at least 6 bytes so that each anchor contains one; the same for the same anchors.
+    """Return at most `most` literals of at least 6 bytes so that each anchor contains one; the same for the same
+    anchors.
 
-    Without need nothing is shortened but for outer marks (they make literals overlap): an anchor that contains another anchor is served by it. Beyond
-    `most` the substring that serves most anchors (then the longest, then the smallest) takes their place, if it does not occur
-    in `avoid`. `kept` literals stay, unless one contains another: they are for lines so frequent that nothing else may run on
-    them, and `avoid` is such lines.
+    Without need nothing is shortened but for outer marks (they make literals overlap): an anchor that contains
+    another anchor is served by it. Beyond `most` the substring that serves most anchors (then the longest, then the
+    smallest) takes their place, if it does not occur in `avoid`. `kept` literals stay, unless one contains another:
+    they are for lines so frequent that nothing else may run on them, and `avoid` is such lines.
     """
     fixed = _minimal(kept, b" ")
     loose = set(_minimal((one for one in anchors if not any(keep in one for keep in fixed)), b" :|", avoid))
@@ -69,7 +75,9 @@ def _shared_parts(anchors: Iterable[bytes], fixed: Sequence[bytes], avoid: bytes
         for begin in range(len(one)):
             for end in range(begin + MIN_GATE, len(one) + 1):
                 holders.setdefault(one[begin:end], set()).add(one)
-    shared = {part: held for part, held in holders.items() if len(held) > 1 and part.strip() == part and part not in avoid}
+    shared = {
+        part: held for part, held in holders.items() if len(held) > 1 and part.strip() == part and part not in avoid
+    }
     free = [part for part in shared if not any(_overlaps(part, keep) for keep in fixed)]
     heap = [(-len(shared[part]), -len(part), part) for part in free]
     heapq.heapify(heap)
@@ -100,7 +108,8 @@ def _minimal(anchors: Iterable[bytes], edge: bytes, avoid: bytes = b"") -> list[
 def _owners(gate: bytes, literals: Sequence[bytes], anchors: Sequence[bytes]) -> tuple[int, ...]:
     """Return the anchors a hit may stand for: those with the gate in them, or with a gate that the hit can hide.
 
-    The search gives the leftmost literal and goes on behind it, so a literal that begins inside another one is not reported.
+    The search gives the leftmost literal and goes on behind it, so a literal that begins inside another one is not
+    reported.
     """
     near = [gate, *(other for other in literals if other != gate and _hides(gate, other))]
     return tuple(index for index, anchor in enumerate(anchors) if any(one in anchor for one in near))

@@ -35,7 +35,7 @@ def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every re
     record = jsonl.first_record(head)
     if record is None:
         return False
-    entry = unwrap(record)
+    entry = jsonl.unwrap(record)
     return bool(_KNOWN & entry.keys()) or goodput_orbax.knows(entry)
 
 
@@ -44,12 +44,6 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     facts = Facts(NAME, options)
     reader = _Reader(facts)
     return jsonl.read(path, options, facts, reader.take, jsonl.parse, reader.finish)
-
-
-def unwrap(record: Record) -> Record:
-    """Return the payload of a Cloud Logging record, or the record itself."""
-    inner = record.get("jsonPayload")
-    return inner if isinstance(inner, dict) else record
 
 
 class _Reader:
@@ -63,7 +57,7 @@ class _Reader:
         self._loaded = False
 
     def take(self, line: int, record: Record) -> str:
-        entry = unwrap(record)
+        entry = jsonl.unwrap(record)
         job = jsonl.text(entry, "job_name")
         if job:
             self._facts.hints.setdefault("job", job)

@@ -111,6 +111,12 @@ def parse(text: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def unwrap(record: Record) -> Record:
+    """Return the payload of a record exported from Cloud Logging, or the record itself."""
+    inner = record.get("jsonPayload")
+    return inner if isinstance(inner, dict) else record
+
+
 def object_in(record: Record, key: str) -> Record:
     """Return the object under a key; an empty one where there is none."""
     found = record.get(key)

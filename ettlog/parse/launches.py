@@ -1,4 +1,5 @@
-"""Numbers the launches inside one source: a small state machine over opener, end and step lines, in line order."""
+"""Numbers the launches inside one source: a small state machine over opener lines, end lines and steps, in line
+order."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ class _Launch:
         return True
 
     def _late(self, mark: Mark) -> bool:
-        """Tell whether a worker of the launch is late: something failed before all had printed their first line."""
+        """Tell whether a worker of the same launch is late: something failed before all had printed their first
+        line."""
         same = any(writer[0] == mark.writer[0] for writer in self.writers)
         if mark.opens > self.level:
             return mark.writer not in self.below or mark.writer[-2:] == NOBODY
@@ -68,8 +70,7 @@ def number(marks: Iterable[Mark], steps: Sequence[int]) -> list[int]:
 
     `marks` and `steps` (lines of steps) are sorted by line. An opener opens a launch when none is open, when the open
     one has made a step or ended, or when its writer has already opened this one; another worker joins, a launcher
-    behind workers opens. Copies of a trainer's or agent's first line join, whoever wrote them. Workers before the first
-    launcher that made no step are no launches.
+    behind workers opens. Workers before the first launcher that made no step are no launches.
     """
     begins: list[int] = []
     launch: _Launch | None = None

@@ -13,7 +13,8 @@ from ettlog.parse.template import NULL
 
 
 class Found(NamedTuple):
-    """What one pattern found on a line; `begin` and `end` are the match in the body, `state` counts carriage returns before it."""
+    """What one pattern found on a line; `begin` and `end` are the match in the body, `state` counts carriage returns
+    before it."""
 
     pattern: int
     values: dict[str, int | str]
@@ -33,10 +34,11 @@ class LineReader:
         self._patterns, self._clock, self._states = patterns, clock, states
 
     def read(self, line: bytes, candidates: Sequence[int], *, many: bool = False, whole: bool = True) -> list[Found]:
-        """Return what the candidate patterns find, in the order of their places; `many` allows a pattern several matches.
+        """Return what the candidate patterns find, in the order of their places; `many` allows a pattern several
+        matches.
 
-        Matches of different patterns that overlap are one fact: the first, then the longer, then the earlier pattern. Where the
-        line is not `whole`, a match that touches its end may have lost digits and does not count.
+        Matches of different patterns that overlap are one fact: the first, then the longer, then the earlier pattern.
+        Where the line is not `whole`, a match that touches its end may have lost digits and does not count.
         """
         found: list[Found] = []
         states = split_states(line)
@@ -70,9 +72,11 @@ class LineReader:
         return found
 
     def _instant(self, peeled: Peeled, values: dict[str, int | str]) -> tuple[int, int, bool]:
-        """Return (instant or NULL, clock, whether there is a stamp that is none): of the prefix, the pattern, or the text.
+        """Return (instant or NULL, clock, whether there is a stamp that is none): of the prefix, the pattern, or the
+        text.
 
-        A stamp that the pattern names stands above the prefix where it is an instant by itself: it says when it happened.
+        A stamp that the pattern names stands above the prefix where it is an instant by itself: it says when it
+        happened.
         """
         named = values.pop("stamp", None)
         own = clocks.parse(str(named)) if named is not None else None

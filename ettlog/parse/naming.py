@@ -9,6 +9,9 @@ from pathlib import PurePosixPath
 PACKED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 LOG_ENDINGS = (".log", ".out", ".err", ".txt", ".output", ".stdout", ".stderr", ".json", ".jsonl", ".csv", ".acct")
 
+DOCUMENTS = (".md", ".rst", ".adoc", ".tex", ".tsv", ".html", ".htm", ".ipynb", ".py", ".sh")
+"""Endings of prose, tables and programs: they may quote log lines, but no trainer wrote them."""
+
 GENERIC = re.compile(
     r"(?:logs?|train(?:ing|er)?|outputs?|out|std(?:out|err)|err(?:ors?)?|console|main|results?(?:_\d+)?|slurm|driver"
     r"|rank|job|run|nohup|worker|node)",
@@ -54,6 +57,12 @@ class Named:
     stream: str
     in_name: dict[str, str] = field(default_factory=dict)
     in_folder: dict[str, str] = field(default_factory=dict)
+
+
+def is_document(path: str) -> bool:
+    """Tell whether a file is prose, a table or a program by its ending, compressed or not."""
+    bare = next((path[: -len(ending)] for ending in PACKED if path.lower().endswith(ending)), path)
+    return bare.lower().endswith(DOCUMENTS)
 
 
 def take_apart(path: str, node: str = "") -> Named:

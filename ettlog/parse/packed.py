@@ -6,7 +6,9 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import IO, Any, Protocol, cast
+
+from isal import isal_zlib
 
 Read = Callable[[int], bytes]
 
@@ -19,6 +21,10 @@ PIECE = 1 << 20
 XZ_MEMORY = 1 << 28
 WINDOW = 1 << 27
 """Largest zstd window, 128 MiB: what `zstd --ultra --long=27` makes."""
+
+
+_DAMAGE: Any = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, isal_zlib.error)
+"""What decompressors raise for bytes that are not what they should be."""
 
 
 class Torn(Exception):  # noqa: N818 - a state of the bytes, not a failure of the program
@@ -64,7 +70,7 @@ class Members:
         data, self._rest = self._rest, b""
         try:
             return bytes(self._now.decompress(data, room))
-        except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, *_isal_errors()) as error:
+        except _DAMAGE as error:
             raise Torn(f"the compressed data is damaged ({error})") from error
 
     def _next(self) -> bool:
@@ -166,7 +172,7 @@ class Zstd:
         self._error: type[Exception] = zstandard.ZstdError
         self._input = _ZstdInput(head, read)
         self._stream = zstandard.ZstdDecompressor(max_window_size=WINDOW).stream_reader(
-            self._input, read_size=CHUNK, read_across_frames=True
+            cast("IO[bytes]", self._input), read_size=CHUNK, read_across_frames=True
         )
 
     def readinto(self, target: memoryview) -> int:
@@ -178,12 +184,6 @@ class Zstd:
         if not got and not self._input.whole:
             raise Torn("the compressed data ends in the middle")
         return got
-
-
-def _isal_errors() -> tuple[type[Exception], ...]:
-    from isal import isal_zlib
-
-    return (isal_zlib.error,)
 
 
 def _gzip() -> Any:

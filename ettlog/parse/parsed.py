@@ -27,7 +27,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """How to read a source: which steps, which zone, which year; the two `sacct_` ones are for the accounting reader."""
+    """How to read a source: which steps, which zone, which year; the two `sacct_` ones are for the accounting
+    reader."""
 
     steps: str = ALL
     """`all`, or `none`: step lines are not looked for and count as unmatched."""

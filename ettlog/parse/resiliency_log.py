@@ -1,7 +1,8 @@
 """The event log of Google Cloud's resiliency tools: starts and ends of node processes, saved and loaded checkpoints.
 
-One JSON object a line: `timestamp` (ISO, local, no zone), `event_type`, and `node_rank` or `step`. No step is logged:
-the step of a saved checkpoint is what proves progress, so each save gives a step row too, told apart by its pattern.
+One JSON object a line, plain or as exported from Cloud Logging: `timestamp` (ISO, local, no zone), `event_type`, and
+`node_rank` or `step`. No step is logged: the step of a saved checkpoint is what proves progress, so each save gives a
+step row too, told apart by its pattern.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ _WITH_STEP = ("checkpoint_loaded", "checkpoint_saved")
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
     """Tell by its first record whether a file is such an event log."""
-    record = jsonl.first_record(head)
-    return record is not None and record.get("event_type") in WORDS["event"] and "timestamp" in record
+    first = jsonl.first_record(head)
+    record = {} if first is None else jsonl.unwrap(first)
+    return record.get("event_type") in WORDS["event"] and "timestamp" in record
 
 
 def read(path: Path, options: ScanOptions) -> Parsed:
@@ -35,6 +37,7 @@ class _Reader:
         self._facts = facts
 
     def take(self, line: int, record: Record) -> str:
+        record = jsonl.unwrap(record)
         what = jsonl.text(record, "event_type")
         kind = WORDS["event"].get(what or "")
         if what is None or kind is None:

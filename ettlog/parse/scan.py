@@ -1,4 +1,5 @@
-"""Turns one text source into facts: blocks of lines, one literal pass, regexes on hit lines, step lines by the thousand."""
+"""Turns one text source into facts: blocks of lines, one literal pass, regexes on hit lines, step lines by the
+thousand."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ _ALLOCATION = re.compile(r"(\d{1,12}(?:[_+]\d{1,6})?)(?:\.\w+)?")
 
 
 def scan(path: Path, formats: FormatSet, options: ScanOptions) -> Parsed:
-    """Read one text source, plain or compressed, and return its facts; memory does not grow with lines, only with facts.
+    """Read one text source, plain or compressed, and return its facts; memory does not grow with lines, only with
+    facts.
 
     Never raises for what the bytes hold; a path that is no readable regular file gives the state `refused`.
     Raises UsageError for an unknown zone.

@@ -21,8 +21,9 @@ _MASKS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
     (re.compile(rb"(?:<n>[ :,;xX/|-]*){2,}"), b"<n>.. "),
     (re.compile(rb"\s+"), b" "),
 )
+_SECRET_WORDS = rb"(?:token|secret|passwo?r?d|api[_-]?key|access[_-]?key|credential)"
 _SECRETS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
-    (re.compile(rb"(?i)([\w-]*(?:token|secret|passwo?r?d|api[_-]?key|access[_-]?key|credential)[\w-]*[\"']?\s*[=:]\s*)(?:bearer\s+)?[^\s,;&]+"), rb"\1***"),
+    (re.compile(rb"(?i)([\w-]*" + _SECRET_WORDS + rb"[\w-]*[\"']?\s*[=:]\s*)(?:bearer\s+)?[^\s,;&]+"), rb"\1***"),
     (re.compile(rb"(?i)\b(authorization[\"']?\s*[=:]\s*|bearer\s+)(?:(?:bearer|basic)\s+)?[^\s,;]+"), rb"\1***"),
     (re.compile(rb"\b(?:hf_|ghp_|gho_|glpat-|sk-|xox[abp]-|AKIA|ASIA)[\w-]{8,}|\beyJ[\w-]{10,}\.[\w.-]+"), b"***"),
     (re.compile(rb"(\b[a-z][a-z0-9+.-]*://)[^\s/@:]+:[^\s/@]+@"), rb"\1***@"),
@@ -67,7 +68,8 @@ def _shown(text: bytes) -> str:
 
 
 class Unmatched:
-    """Counts shapes of the unmatched lines that are looked at, and keeps the first sample of each of the first shapes."""
+    """Counts shapes of the unmatched lines that are looked at, and keeps the first sample of each of the first
+    shapes."""
 
     def __init__(self) -> None:
         """Start with nothing seen."""

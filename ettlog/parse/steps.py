@@ -1,4 +1,5 @@
-"""Reads the step lines of one block: grouped by the literals on them, by template where that is proved, else line by line."""
+"""Reads the step lines of one block: grouped by the literals on them, by template where that is proved, else line by
+line."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class StepLines:
         """Where undated step lines begin, and their numbers in the source."""
 
     def read(self, hits: Hits) -> Ints:
-        """Read all lines with literals of steps on them; return where those begin that were read by template, sorted."""
+        """Read all lines with literals of steps on them; return where those begin that were read by template,
+        sorted."""
         if not len(hits.step_at):
             return _EMPTY
         newlines = np.flatnonzero(self._newline)
@@ -88,7 +90,9 @@ class StepLines:
         key = np.where(whole, key, _CUT)
         for one in np.unique(key[seen]).tolist():
             mine = seen & (key == one)
-            pools.append(Pool(one, steps[one] if one >= 0 else self._source.engine.step_patterns, begin[mine], end[mine]))
+            pools.append(
+                Pool(one, steps[one] if one >= 0 else self._source.engine.step_patterns, begin[mine], end[mine])
+            )
         return pools
 
     def _one(self, begin: int, end: int, wanted: Sequence[int]) -> Rows:
@@ -102,7 +106,8 @@ class StepLines:
         )
 
     def _twins(self, rows: Rows) -> Rows:
-        """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside it."""
+        """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside
+        it."""
         tiers = self._source.engine.tiers[rows.pattern]
         undated = np.flatnonzero((tiers == 1) & (rows.ts == NULL))
         for tier in self._source.engine.low_tiers:

@@ -1,4 +1,5 @@
-"""Learns from one matched step line where its numbers lie, and reads them for all lines of the same template at once."""
+"""Learns from one matched step line where its numbers lie, and reads them for all lines of the same template at
+once."""
 
 from __future__ import annotations
 
@@ -114,14 +115,17 @@ def _learn(
         raise Unlearnable
     allowed = _allowed(line, proof)
     taught = {number.column for number in numbers} | set(missing)
-    constants = tuple((key, value) for key, value in pattern.constants.items() if isinstance(value, int) and key not in taught)
+    constants = tuple(
+        (key, value) for key, value in pattern.constants.items() if isinstance(value, int) and key not in taught
+    )
     return Learnt(
         index, line, cover, allowed, tuple(numbers), tuple(missing), constants, clock, peeled.offset, peeled.rank
     )
 
 
 def _allowed(line: bytes, proof: Proof) -> tuple[tuple[int, bytes], ...]:
-    """Return the sensitive columns of a line: a digit of the set may become another of the set, one outside another outside."""
+    """Return the sensitive columns of a line: a digit of the set may become another of the set, one outside another
+    outside."""
     found: dict[int, set[int]] = {}
     for text, chars in proof.sensitive:
         for at in _behind(line, text):
@@ -148,7 +152,9 @@ def _numbers(peeled: Peeled, match: re.Match[bytes], pattern: Pattern) -> tuple[
             continue
         if group not in _UNITS and group not in NUMBERS:
             raise Unlearnable  # its value is more than the digits of one number
-        number = _number(match[group], peeled.offset + match.start(group), column, _UNITS.get(group, 1), group in _UNITS)
+        number = _number(
+            match[group], peeled.offset + match.start(group), column, _UNITS.get(group, 1), group in _UNITS
+        )
         if number is None:
             if any(48 <= byte < 58 for byte in match[group]) or column in values:
                 raise Unlearnable
@@ -190,7 +196,14 @@ def _clock(line: bytes, peeled: Peeled, match: re.Match[bytes]) -> tuple[Clock |
 def _place(line: bytes, begin: int, end: int, stamp: clocks.Stamp | None) -> Clock:
     found = _DATE.search(line, begin, end)
     first = _TIME.search(line, begin, end)
-    if stamp is None or found is None or first is None or first.start() != found.start("h") or not stamp.year or not stamp.date:
+    if (
+        stamp is None
+        or found is None
+        or first is None
+        or first.start() != found.start("h")
+        or not stamp.year
+        or not stamp.date
+    ):
         raise Unlearnable
     parts = tuple(tuple(range(*found.span(name))) if found[name] else () for name in _DATE_PARTS)
     plain = clocks.parse(found[0].replace(b"/", b"-").replace(b"_", b" "))
@@ -200,5 +213,6 @@ def _place(line: bytes, begin: int, end: int, stamp: clocks.Stamp | None) -> Clo
 
 
 def _behind_date(line: bytes, at: int, end: int) -> bool:
-    """Tell whether digits behind the seconds take part in the stamp (an offset, a year): they would differ between lines."""
+    """Tell whether digits behind the seconds take part in the stamp (an offset, a year): they would differ between
+    lines."""
     return re.match(rb" ?(?:[AP]M|[+-]\d\d:?\d\d|(?:[A-Z]{3,4} )?20\d\d\b)", line[at:end]) is not None

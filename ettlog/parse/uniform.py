@@ -1,9 +1,11 @@
-"""Proves for a regex which bytes of a line decide its match, so that one match can stand for all lines of the same template.
+"""Proves for a regex which bytes of a line decide its match, so that one match can stand for all lines of the same
+template.
 
-Two lines have the same template when they are equal byte by byte after every digit became the same digit. A regex that treats
-all ten digits alike (`\\d`, `[0-9.]`, `[^|]`, no literal digit) gives both lines the same spans: exchanging digits is an
-automorphism of the language. A literal digit or a set such as `[1-9]` breaks this only where it can stand; if a literal text
-must stand before it, the digits behind that text in the line are `sensitive`: they must stay inside, or outside, the set.
+Two lines have the same template when they are equal byte by byte after every digit became the same digit. A regex
+that treats all ten digits alike (`\\d`, `[0-9.]`, `[^|]`, no literal digit) gives both lines the same spans:
+exchanging digits is an automorphism of the language. A literal digit or a set such as `[1-9]` breaks this only where
+it can stand; if a literal text must stand before it, the digits behind that text in the line are `sensitive`: they
+must stay inside, or outside, the set.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class Proof(NamedTuple):
     lead: bytes
     """Literal every match begins with; empty when there is none."""
     sensitive: tuple[tuple[bytes, frozenset[int]], ...]
-    """Literals, each with the digits that may stand behind it: of a digit there it matters whether it is one of these."""
+    """Literals, each with the digits that may stand behind it: of a digit there it matters whether it is one of
+    these."""
 
 
 NOTHING = Proof(False, False, b"", ())
@@ -66,7 +69,9 @@ def prove(expression: bytes) -> Proof:
     except _UnusableError:
         return NOTHING
     local = not walk.loose and _one_path(walk.items)
-    return Proof(True, local, bytes(_lead(walk.items)), tuple(sorted(walk.sensitive, key=lambda one: (one[0], sorted(one[1])))))
+    return Proof(
+        True, local, bytes(_lead(walk.items)), tuple(sorted(walk.sensitive, key=lambda one: (one[0], sorted(one[1]))))
+    )
 
 
 class _Walk:
@@ -185,3 +190,23 @@ def _lead(items: list[_Item]) -> bytes:
             break
         found += bytes(item.chars)
     return bytes(found)
+
+
+def needle(expression: bytes) -> bytes:
+    """Return the longest literal that every match of a bytes regex contains; empty where none is certain."""
+    tree = _parser.parse(expression)
+    if tree.state.flags & ~_PLAIN_FLAGS:
+        return b""
+    runs = [bytearray()]
+    _literals(tree, runs)
+    return bytes(max(runs, key=len))
+
+
+def _literals(tree: Any, runs: list[bytearray]) -> None:
+    for code, value in tree:
+        if code is op.LITERAL:
+            runs[-1].append(value)
+        elif code is op.SUBPATTERN and not value[1] and not value[2]:
+            _literals(value[3], runs)
+        elif code is not op.AT:
+            runs.append(bytearray())

@@ -58,7 +58,9 @@ class Template:
         self._allowed = [(at, np.isin(np.arange(256), list(chars))) for at, chars in sensitive if len(chars) > 1]
         self._line = line.view(np.uint64)
         self._equal = np.where(digit, 0xF0, np.where(inside, 0xFF, 0)).astype(np.uint8).view(np.uint64)
-        self._low, self._six, self._ten = (np.where(digit, byte, 0).astype(np.uint8).view(np.uint64) for byte in (15, 6, 16))
+        self._low, self._six, self._ten = (
+            np.where(digit, byte, 0).astype(np.uint8).view(np.uint64) for byte in (15, 6, 16)
+        )
         dated = {at for part in (learnt.clock.parts if learnt.clock else ()) for at in part}
         label = [at for at in range(learnt.offset) if digit[at] and at not in dated]
         self._label = tuple(label) if len(label) <= MAX_DIGITS else ()
@@ -75,7 +77,8 @@ class Template:
             self._powers[:, -1] *= 10.0 ** (6 - len(learnt.clock.parts[6]))
 
     def _digit_groups(self) -> list[tuple[int, ...]]:
-        """Return the columns of each number: head and tail of the values, the label of the prefix, the parts of the date."""
+        """Return the columns of each number: head and tail of the values, the label of the prefix, the parts of the
+        date."""
         groups = [part for number in self.learnt.numbers for part in (number.head, number.tail)]
         return [*groups, self._label, *(self.learnt.clock.parts if self.learnt.clock else ())]
 
@@ -125,7 +128,8 @@ class Template:
         return tuple(columns[name] for name in COLUMNS)
 
     def _ranks(self, labels: Ints) -> tuple[NDArray[np.bool_], Ints]:
-        """Return the rank of each line, and which lines have the envelope that was learnt: each distinct label is peeled."""
+        """Return the rank of each line, and which lines have the envelope that was learnt: each distinct label is
+        peeled."""
         learnt = self.learnt
         good = np.full(len(labels), not self._peel_all)
         rank = np.full(len(labels), NULL if learnt.rank is None else learnt.rank)
@@ -146,7 +150,8 @@ class Template:
         return bytes(line)
 
     def _to_utc(self, local: Ints, good: NDArray[np.bool_], source: Clock) -> tuple[Ints, NDArray[np.int8]]:
-        """Turn stamps into UTC; a zone's offset changes only at quarters of an hour, so one stamp stands for its quarter."""
+        """Turn stamps into UTC; a zone's offset changes only at quarters of an hour, so one stamp stands for its
+        quarter."""
         assert self.learnt.clock is not None
         zone, layout = self.learnt.clock.zone, self.learnt.clock.layout
         ts, clock = np.full(len(local), NULL), np.full(len(local), -1, np.int8)

@@ -48,6 +48,8 @@ streams AS (
   SELECT c.stream, min(c.name) AS name, min(s.rank) AS rank, min(s.allocation) AS allocation,
     min(s.first_us) AS first_us, max(s.last_us) AS last_us
   FROM _stream AS c JOIN source AS s ON s.key = c.key
+  -- a document quotes logs: what it says happened in a run whose log is elsewhere
+  WHERE s.state <> 'document'
   GROUP BY c.stream
 ),
 counted AS (

@@ -22,6 +22,7 @@ waited AS (
 ),
 told AS (
   SELECT m.job, m.k, max(CASE WHEN m.kind = 'heartbeat' THEN m.at_us END) AS alive_us,
+    max(CASE WHEN m.kind = 'train_end' THEN m.at_us END) AS left_us,
     max(CASE WHEN p.component = 'trainer_init' THEN m.at_us END) AS init_us,
     -- a watchdog prints how long it has waited: until then the ranks were at work
     min(CASE WHEN m.kind = 'failure' AND m.duration_us > 0 THEN m.at_us - m.duration_us END) AS stalled_us
@@ -32,7 +33,7 @@ stopped AS (
   SELECT p.job, p.k, p.first_us, p.last_us, p.train_us, p.held_to_us, p.last_in_allocation, s.end_state, s.ended_us,
     w.begin_us AS loop_us, w.end_us AS step_end_us, f.begin_us AS new_us, t.init_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
     greatest(w.end_us, CASE
-      WHEN s.end_state = 'completed' THEN coalesce(w.end_us, p.train_us, t.init_us, p.last_us)
+      WHEN s.end_state = 'completed' THEN coalesce(w.end_us, CASE WHEN p.train_us <= t.left_us THEN t.left_us END, p.train_us, t.init_us, p.last_us)
       WHEN s.end_state IN ('unknown', 'truncated') THEN p.last_us
       ELSE coalesce(s.failed_us, s.ended_us, p.last_us) END) AS stop_us
   FROM _placed AS p

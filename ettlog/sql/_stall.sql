@@ -46,7 +46,10 @@ asked AS (
   GROUP BY job, k, step, nth
 ),
 mixed AS (
-  SELECT job, k, step, at_us, evidence, done_us, written_us, CAST(NULL AS BIGINT) AS resumes_us, 1 AS place FROM asked
+  -- an undated end carries the request's own instant and tells nothing
+  SELECT job, k, step, at_us, evidence, CASE WHEN done_us > at_us THEN done_us END AS done_us, written_us,
+    CAST(NULL AS BIGINT) AS resumes_us, 1 AS place
+  FROM asked
   UNION ALL
   SELECT p.job, p.k, w.step, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), 0
   FROM _work AS w JOIN _steady AS s ON s.gid = w.gid JOIN _placed AS p ON p.gid = w.gid

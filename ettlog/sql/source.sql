@@ -12,7 +12,7 @@
 -- start: number of the start, where the path says it
 -- rank: rank that wrote the log, where the path says it
 -- node: node that wrote the log, where the path says it
--- state: how much of the file could be read: whole, torn, refused, empty, binary
+-- state: how much of the file could be read: whole, torn, refused, empty, binary; or document: prose that quotes logs, makes no job
 -- clock: how most instants of the source were had
 -- n_lines: lines of the file
 -- n_bytes: bytes of the file as stored
@@ -32,7 +32,7 @@ SELECT
   start,
   rank,
   node,
-  state,
+  coalesce(state, 'whole') AS state,
   clock,
   n_lines,
   n_bytes,

@@ -1,0 +1,50 @@
+-- One row per line that tells of the end of a start, and what it says of it.
+-- needs: _attempt, _event, _launch, lifecycle_kind
+-- gid: number of the start over all jobs
+-- kind: what the line says
+-- at_us: instant
+-- dated: whether the line holds an instant of its own
+-- cause: cause it names
+-- evidence: path and line
+-- pos: order of the lines of the start
+-- says: the kind, with exit codes read: exit_ok, failure or victim; survived where steps follow
+-- signs: whether it is a sign of a failure
+-- own: whether it is a failure of the start's own
+-- A line of failure that a step line follows was no failure of the start. -15, -9 and SIGTERM are what happens to victims.
+WITH progress AS (
+  SELECT a.gid, max(l.last_step_us) AS last_step_us
+  FROM _attempt AS a JOIN _launch AS l ON l.stream = a.stream AND l.launch = a.launch
+  GROUP BY a.gid
+),
+alive AS (
+  -- an agent that restarts its workers kills the old ones first: until the new ones show, a kill is of the start before
+  SELECT e.stream, e.launch, min(CASE WHEN e.kind = 'restart' THEN e.line END) AS restart_line,
+    min(CASE WHEN k.part IN ('rendezvous', 'process_group', 'model_build', 'other') OR k.opens = 2 THEN e.line END) AS line
+  FROM _event AS e JOIN lifecycle_kind AS k ON k.kind = e.kind
+  GROUP BY e.stream, e.launch
+),
+told AS (
+  SELECT a.gid, e.kind, e.at_us, e.dated, CASE WHEN e.cause <> '' THEN e.cause END AS cause,
+    e.path || ':' || CAST(e.line AS VARCHAR) AS evidence,
+    row_number() OVER (PARTITION BY a.gid ORDER BY e.at_us NULLS FIRST, e.part_no, e.path, e.line) AS pos,
+    CASE
+      WHEN e.kind = 'exit_code' THEN CASE WHEN coalesce(e.code, 1) = 0 THEN 'exit_ok'
+        WHEN e.code IN (-15, -9, 143, 137) THEN 'victim' ELSE 'failure' END
+      WHEN e.kind = 'failure' AND e.cause = 'sigterm' THEN 'victim'
+      WHEN e.kind = 'failure' AND e.at_us < p.last_step_us THEN 'survived'
+      WHEN e.kind = 'exit_planned' THEN 'train_end'
+      ELSE e.kind END AS says
+  FROM _attempt AS a
+  JOIN _event AS e ON e.stream = a.stream AND e.launch = a.launch
+  JOIN progress AS p ON p.gid = a.gid
+  JOIN alive AS l ON l.stream = a.stream AND l.launch = a.launch
+  WHERE e.kind IN ('train_end', 'exit_ok', 'exit_planned', 'exit_code', 'failure', 'interrupt', 'signal', 'kill', 'cancelled',
+      'time_limit', 'preempted', 'node_failure')
+    AND NOT (e.kind = 'kill' AND coalesce(e.line BETWEEN l.restart_line AND coalesce(l.line, e.line), FALSE))
+)
+SELECT gid, kind, at_us, dated, cause, evidence, pos, says,
+  says IN ('failure', 'victim', 'kill', 'interrupt', 'signal', 'preempted', 'node_failure') AS signs,
+  -- what fails behind a signal without a cause of its own fails because of it
+  says = 'failure' AND NOT coalesce(coalesce(cause, 'other') = 'other'
+    AND pos > min(CASE WHEN says = 'signal' THEN pos END) OVER (PARTITION BY gid), FALSE) AS own
+FROM told
