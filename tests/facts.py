@@ -31,7 +31,7 @@ def load(shared: Path) -> dict[str, dict[str, Any]]:
 
 
 def same_instant(found: datetime | None, printed: str | None, offset: str = "+00:00") -> bool:
-    """Tell whether an instant is the stamp as printed, at the coarser resolution of both; a stamp without Z is `offset` from UTC."""
+    """Tell whether an instant is the stamp as printed, at its resolution; a stamp without Z is `offset` from UTC."""
     if found is None or printed is None:
         return found is None and printed is None
     text = printed.removesuffix("Z")
@@ -82,7 +82,8 @@ def _steps(found: pl.DataFrame, fact: dict[str, Any]) -> Iterator[str]:
         first, last = fact["new_steps_range"]
         if found["new_steps"].sum() != last - first + 1:
             yield "new_steps_range"
-    if fact.get("replayed_steps") is not None and found["steps"].sum() - found["new_steps"].sum() != fact["replayed_steps"]:
+    replayed = sum(row["steps"] - row["new_steps"] for row in found.iter_rows(named=True))
+    if fact.get("replayed_steps") not in (None, replayed):
         yield "replayed_steps"
 
 
