@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -242,7 +243,7 @@ def test_both_times_of_an_autotune_line_are_one_compile(tmp_path: Path) -> None:
 
 
 def test_stamps_before_the_first_year_take_the_year_of_the_first_one_behind(tmp_path: Path) -> None:
-    """A launcher prints no year, the trainer behind it does: the launcher's line is a minute earlier, on New Year's Eve."""
+    """A launcher prints no year, the trainer behind it does: its line is a minute earlier, on New Year's Eve."""
     agent = "W1231 23:59:30.000000 4242 " + OMP
     trainer = "[titan] 2032-01-01 00:00:30,000 - root - INFO - torchtitan version: 0.2"
     first, second = read(tmp_path, agent, trainer).events.to_pylist()
@@ -258,3 +259,10 @@ def test_a_source_without_any_year_keeps_its_differences_and_says_so(tmp_path: P
     assert second["ts"] - first["ts"] == 10 * MINUTE
     assert {first["clock"], second["clock"], found.clock} == {"date_nominal"}
     assert any("no stamp of this source shows a year" in sentence for sentence in found.inferences)
+
+
+def test_the_page_of_dialects_names_every_format(root: Path) -> None:
+    """docs/dialects.md lists the formats that exist, and no others."""
+    page = (root / "docs" / "dialects.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z0-9_]+)`", page))
+    assert {one.name for one in FORMATS.formats} <= named
