@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,14 +13,14 @@ SUBMIT, START, END = 1_933_135_600, 1_933_135_660, 1_933_139_260
 STAMP = "04/05/2031 09:00:00"
 
 
-def line(kind: str = "E", job: str = "77.srv", stamp: str = STAMP, **more: object) -> str:
+def line(kind: str = "E", job: str = "77.srv", **more: Any) -> str:
     """Write a line; `more` adds or replaces values, None takes one away."""
     pairs: dict[str, object] = {"user": "kim", "jobname": "pre", "queue": "gpu", "ctime": SUBMIT, "qtime": SUBMIT}
     pairs |= {"etime": SUBMIT, "start": START, "exec_host": "m1/0*8+m2/0*8", "end": END, "Exit_status": 0}
     pairs |= {"resources_used.walltime": "01:00:00"}
     pairs |= {key.replace("__", "."): value for key, value in more.items()}
     text = " ".join(f"{key}={value}" for key, value in pairs.items() if value is not None)
-    return f"{stamp};{kind};{job};{text}\n"
+    return f"{STAMP};{kind};{job};{text}\n"
 
 
 def test_an_ended_job(tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_shapes_of_hosts(tmp_path: Path, hosts: str, nodes: int, cpus: int) -> N
         ({"Resource_List__ncpus": 8}, None),
     ],
 )
-def test_shapes_of_gpus(tmp_path: Path, values: dict[str, object], gpus: int | None) -> None:
+def test_shapes_of_gpus(tmp_path: Path, values: dict[str, Any], gpus: int | None) -> None:
     """GPUs of the nodes count before those asked for; two askings that contradict each other give none."""
     (row,) = jobs(read(tmp_path / "20310405", "pbs", line(**values)))
     assert row["gpus"] == gpus
@@ -93,7 +94,13 @@ def test_a_requeued_job_has_two_attempts(tmp_path: Path) -> None:
 
 def test_jobs_without_an_end(tmp_path: Path) -> None:
     """A started job is open, a queued one waits, a deleted one never started."""
-    short = {"start": None, "end": None, "exec_host": None, "Exit_status": None, "resources_used__walltime": None}
+    short: dict[str, Any] = {
+        "start": None,
+        "end": None,
+        "exec_host": None,
+        "Exit_status": None,
+        "resources_used__walltime": None,
+    }
     text = line("Q", "1.srv", **short) + line("S", "1.srv", end=None) + line("Q", "2.srv", **short)
     text += line("Q", "3.srv", **short) + "04/05/2031 07:00:00;D;3.srv;requestor=kim@login\n"
     found = {row["id"]: row for row in jobs(read(tmp_path / "20310405", "pbs", text))}

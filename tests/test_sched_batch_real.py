@@ -203,15 +203,10 @@ def steps_late(rows: list[Row]) -> list[float]:
     return [(row["end_us"] - ends[row["raw"]]) / 1e6 for row in steps if row["end_us"] > ends[row["raw"]]]
 
 
-def eligible_wait(rows: list[Row]) -> float:
-    """Return the seconds between submission and start, over started jobs."""
-    return sum((row["start_us"] - row["submit_us"]) / 1e6 for row in jobs_of(rows) if row["start_us"])
-
-
 def requeue_wait(rows: list[Row]) -> float:
     """Return the seconds that jobs waited after they were requeued."""
     again = [row for row in jobs_of(rows) if row["restarts"] and row["start_us"] and row["submit_us"]]
-    return round(sum((row["start_us"] - row["submit_us"]) / 1e6 for row in again), 6)
+    return round(float(sum((row["start_us"] - row["submit_us"]) / 1e6 for row in again)), 6)
 
 
 def by_kind(rows: list[Row]) -> dict[str, int]:

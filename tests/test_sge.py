@@ -28,7 +28,7 @@ def record(
     return f"{head}:{used}:{tail}\n"
 
 
-def test_the_shape_is_that_of_the_manual(tmp_path: Path) -> None:
+def test_the_shape_is_that_of_the_manual() -> None:
     """Slots are field 35, the task field 36, the slave's task field 42."""
     fields = record(slots=24, task=7, slave="1.m2").split(":")
     assert (fields[34], fields[35], fields[41], len(fields)) == ("24", "7", "1.m2", 45)
