@@ -102,7 +102,7 @@ def _loop(rows: pl.DataFrame, saves: pl.DataFrame) -> Loop:
     import polars as pl
 
     steady = rows.filter(pl.col("stage") == STEADY).with_columns(us=pl.col("end_us") - pl.col("begin_us"))
-    waited = steady.filter(pl.col("part") == SAVE_STALL)["us"].sum()
+    waited = int(steady.filter(pl.col("part") == SAVE_STALL)["us"].sum())
     stall = waited / SECOND / saves.height if saves.height else 0.0
     gaps = saves.sort("job", "k", "at").select(gap=pl.col("at").diff().over("job", "k")).drop_nulls()
     median = gaps.select(pl.col("gap").dt.total_microseconds().median()).item()
