@@ -121,7 +121,7 @@ def _shared_out(literals: Sequence[bytes], frequent: Sequence[bool]) -> list[tup
 
 
 def _goes_on(gate: bytes, anchors: Iterable[bytes], gates: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Return what behind a literal of step lines shows that it may also be part of an event's anchor, or hide a literal.
+    """Return what behind a literal of step lines shows that it may be part of an event's anchor, or hide a literal.
 
     An empty text among them means that anything does.
     """
