@@ -137,9 +137,10 @@ class Values:
                 if not self._more():
                     raise _Short from None
                 continue
+            count = end - self._at
             if end >= len(self._text) - 1 and self._more():
                 continue  # a number may go on
-            self._go(end - self._at)
+            self._go(count)
             return found
 
     def _skip(self, marks: str) -> bool:
