@@ -51,7 +51,7 @@ def pod(name: str = "run-worker-1", **status: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
 
 
-RAN = {
+RAN: dict[str, Any] = {
     "phase": "Failed",
     "conditions": [
         {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2031-03-09T08:02:00Z"},
@@ -187,7 +187,7 @@ def test_rows_stand_on_the_line_of_their_object(tmp_path: Path) -> None:
 
 def test_watch_events_are_versions_of_one_object(tmp_path: Path) -> None:
     """A pod that is added, modified and deleted is one task, with what each version told."""
-    early = pod(phase="Running", conditions=RAN["conditions"][:1])  # type: ignore[index]
+    early = pod(phase="Running", conditions=RAN["conditions"][:1])
     gone = pod(**RAN)
     gone["metadata"]["deletionTimestamp"] = "2031-03-09T09:01:00Z"
     text = "".join(

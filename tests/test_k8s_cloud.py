@@ -135,7 +135,7 @@ def test_batch_without_a_start_is_never_negative(tmp_path: Path) -> None:
 
 def test_batch_events_are_versions_of_one_job(tmp_path: Path) -> None:
     """State change events come one a line; the newest of a job counts."""
-    steps = [
+    steps: list[tuple[str, Row]] = [
         ("RUNNABLE", {}),
         ("RUNNING", {"startedAt": ms(40)}),
         ("SUCCEEDED", {"startedAt": ms(40), "stoppedAt": ms(99), "attempts": []}),
