@@ -23,6 +23,8 @@ LAYERS = (
     {"cascade", "registry"},
     {"ett", "ett_sums", "ett_lost", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "timeline", "status", "explain"},
+    {"plot"},
+    {"report"},
     {"cli"},
     {"__main__"},
 )

@@ -26,6 +26,7 @@ COMMANDS = {
     "timeline": "Show one job moment by moment, with the lines it rests on.",
     "ett": "Show where the wall time went: ETT, components, TTS, TTR, failures.",
     "attribute": "Show what changed in a window, and whose work changed it.",
+    "report": "Write one HTML page to look at: fleet or job, with pictures.",
     "explain": "Show the log lines that a job, start or part rests on.",
     "sql": "Ask the relations in SQL.",
     "schema": "Show the relations, or the columns of one.",
