@@ -63,7 +63,7 @@ def test_colours_are_one_per_component() -> None:
 
 def test_gantt_places_each_component_on_the_row_of_its_start() -> None:
     """Two hours of init and four of training stand in row 0, the recovery's hour in row 1, hours from the beginning."""
-    ax = plot.gantt(timeline((0, INIT, 0, 2, True), (0, EFFECTIVE, 2, 6, True), (1, WASTED, 6, 7, True)))
+    ax: Any = plot.gantt(timeline((0, INIT, 0, 2, True), (0, EFFECTIVE, 2, 6, True), (1, WASTED, 6, 7, True)))
     assert bars(ax) == [
         (0, 0, 2, plot.COLOURS[INIT]),
         (0, 2, 4, plot.COLOURS[EFFECTIVE]),
@@ -74,13 +74,13 @@ def test_gantt_places_each_component_on_the_row_of_its_start() -> None:
 
 def test_gantt_joins_neighbours_of_one_component() -> None:
     """Two adjoining segments of one component are one bar."""
-    ax = plot.gantt(timeline((0, EFFECTIVE, 0, 1, True), (0, EFFECTIVE, 1, 3, True)))
+    ax: Any = plot.gantt(timeline((0, EFFECTIVE, 0, 1, True), (0, EFFECTIVE, 1, 3, True)))
     assert bars(ax) == [(0, 0, 3, plot.COLOURS[EFFECTIVE])]
 
 
 def test_gantt_draws_time_without_hardware_thinner() -> None:
     """A wait in the queue is lower than time with hardware."""
-    ax = plot.gantt(timeline((0, COMPONENTS[0], 0, 1, False), (0, EFFECTIVE, 1, 3, True)))
+    ax: Any = plot.gantt(timeline((0, COMPONENTS[0], 0, 1, False), (0, EFFECTIVE, 1, 3, True)))
     waiting, training = sorted(ax.patches, key=lambda bar: bar.get_x())
     assert waiting.get_height() < training.get_height()
 
@@ -95,13 +95,13 @@ def test_gantt_marks_committed_checkpoints_only() -> None:
             "at": [ZERO + timedelta(hours=h) for h in (2, 3)],
         }
     )
-    ax = plot.gantt(timeline((0, EFFECTIVE, 0, 4, True)), saved)
+    ax: Any = plot.gantt(timeline((0, EFFECTIVE, 0, 4, True)), saved)
     assert [list(line.get_xdata()) for line in ax.lines] == [[2.0]]
 
 
 def test_gantt_of_nothing_says_so() -> None:
     """A job without a segment gives axes with a sentence."""
-    ax = plot.gantt(timeline((0, EFFECTIVE, 0, 1, True)).clear())
+    ax: Any = plot.gantt(timeline((0, EFFECTIVE, 0, 1, True)).clear())
     assert [text.get_text() for text in ax.texts] == ["nothing to draw"]
 
 
@@ -115,7 +115,7 @@ def weeks(count: int) -> pl.DataFrame:
 
 def test_components_fill_the_wall() -> None:
     """Shares of the wall are stacked to 100, training at the bottom up to 60."""
-    ax = plot.components(weeks(3))
+    ax: Any = plot.components(weeks(3))
     tops = [max(path.vertices[:, 1].max() for path in area.get_paths()) for area in ax.collections]
     assert tops[0] == pytest.approx(60)
     assert tops[-1] == pytest.approx(100)
@@ -124,21 +124,21 @@ def test_components_fill_the_wall() -> None:
 
 def test_overhead_per_effective_hour_leaves_training_out() -> None:
     """40 GPU-hours of overhead on 60 effective ones reach two thirds."""
-    ax = plot.components(weeks(3), per_effective=True)
+    ax: Any = plot.components(weeks(3), per_effective=True)
     assert len(ax.collections) == len(COMPONENTS) - 1
     assert max(path.vertices[:, 1].max() for path in ax.collections[-1].get_paths()) == pytest.approx(40 / 60)
 
 
 def test_one_week_is_a_bar() -> None:
     """A single period has no area: it is drawn as one stacked bar."""
-    ax = plot.components(weeks(1))
+    ax: Any = plot.components(weeks(1))
     assert sum(bar.get_height() for bar in ax.patches) == pytest.approx(100)
 
 
 def test_waterfall_leads_from_before_to_after() -> None:
     """From 60 % a saving of 8 points and a loss of 3 that is nobody's lead to 65 %, tiers of one name added up."""
     rows = credit(("fast", "direct", 5.0), ("fast", "cascade", 3.0), ("", "mix", -3.0))
-    ax = plot.waterfall(rows, 0.60, 0.65)
+    ax: Any = plot.waterfall(rows, 0.60, 0.65)
     edges = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in ax.patches]
     assert edges[0][1] == pytest.approx(60)
     assert edges[1] == pytest.approx((60, 68))
@@ -150,7 +150,7 @@ def test_waterfall_leads_from_before_to_after() -> None:
 def test_credit_bars_carry_interval_and_bound() -> None:
     """A saving of 50 GPU-hours is a bar to 50, with a line from 49 to 51 and a diamond at its bound of 40."""
     rows = credit(("fast", "cascade", 5.0)).with_columns(bound_gpu_hours=pl.lit(40.0))
-    ax = plot.credit(rows)
+    ax: Any = plot.credit(rows)
     assert [bar.get_width() for bar in ax.patches] == [50]
     drawn = [list(line.get_xdata()) for line in ax.lines]
     assert drawn[:2] == [[49, 51], [40]]

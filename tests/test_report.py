@@ -128,13 +128,13 @@ def test_every_section_of_the_published_fleet_is_there(published: str) -> None:
 def test_headline_is_what_ett_says(tiny: str) -> None:
     """The headline is effective over held GPU time of the tiny fixture's jobs, as worked by hand."""
     jobs = pl.read_csv(ROOT / "fixtures" / "tiny" / "expected" / "job.csv")
-    effective, held = ((jobs[name] * jobs["gpus"]).sum() for name in ("effective_us", "allocated_us"))
+    effective, held = (int((jobs[name] * jobs["gpus"]).sum()) for name in ("effective_us", "allocated_us"))
     assert f"<dd>{100 * effective / held:.1f} %</dd>" in tiny
 
 
 @pytest.mark.parametrize("page", ["tiny", "published"])
 def test_page_asks_for_nothing(page: str, request: pytest.FixtureRequest) -> None:
-    """Nothing is loaded from outside: links lead into the page, no tag loads a file, and the policy forbids the rest."""
+    """Nothing is loaded from outside: links lead into the page, no tag loads a file, the policy forbids the rest."""
     text = request.getfixturevalue(page)
     dom = Dom(text)
     links = [value for name in ("href", "xlink:href", "src", "action", "data", "srcset") for value in dom.values(name)]
@@ -252,7 +252,7 @@ def test_recovery_has_the_cause_of_the_start_before() -> None:
 
 
 def test_failures_count_ends_that_were_not_planned(tiny_lake: Path) -> None:
-    """The tiny fixture's five starts end in an oom, a lost node and a time limit, one each, beside two that completed."""
+    """The tiny fixture's five starts end in an oom, a lost node and a time limit, beside two that completed."""
     start = fleets.open(tiny_lake).table("start")
     rows = failure_rows(start, Window(0, 2**62, "all")).select("end_state", "cause", "starts", "example").rows()
     assert sorted(rows) == [
