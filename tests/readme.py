@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import shlex
@@ -68,6 +69,35 @@ def rewritten(text: str, folder: Path) -> str:
     return re.sub(r"```console\n.*?```", renewed, text, flags=re.DOTALL)
 
 
+class Session(doctest.DocTestRunner):
+    """Runs a Python session and keeps what each line prints."""
+
+    def __init__(self) -> None:
+        """Begin with nothing printed."""
+        super().__init__(optionflags=doctest.NORMALIZE_WHITESPACE)
+        self.printed: dict[int, str] = {}
+
+    def report_failure(self, _out: object, _test: doctest.DocTest, example: doctest.Example, got: str) -> None:
+        """Keep what came instead of what was wanted."""
+        self.printed[example.lineno] = got
+
+
+def python_session(text: str) -> doctest.DocTest:
+    """Return the Python session of the README."""
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    return doctest.DocTestParser().get_doctest(block, {}, README.name, README.name, 0)
+
+
+def rewritten_python(text: str) -> str:
+    """Return the README with what its Python session gives today; run in a folder that holds the lake."""
+    session, runner = python_session(text), Session()
+    runner.run(session)
+    lines = [f">>> {item.source}{runner.printed.get(item.lineno, item.want)}" for item in session.examples]
+    return re.sub(r"```python\n.*?```", lambda _: "```python\n" + "".join(lines) + "```", text, flags=re.DOTALL)
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as home:
-        README.write_text(rewritten(README.read_text(), copy_example(Path(home))))
+        shown = rewritten(README.read_text(), copy_example(Path(home)))
+        os.chdir(home)
+        README.write_text(rewritten_python(shown))

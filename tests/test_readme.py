@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
-import re
 import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.readme import README, copy_example, matches, ran, sessions
+from tests.readme import README, Session, copy_example, matches, python_session, ran, sessions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,10 +30,9 @@ def test_sessions_print_what_the_readme_shows(folder: Path, monkeypatch: pytest.
         printed = ran(command, folder)
         assert matches(shown, printed), f"{command}\n{printed}\n`make docs` writes the README anew"
     monkeypatch.chdir(folder)
-    blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    examples = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "README.md", "README.md", 0)
-    assert len(examples.examples) > 5
-    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples).failed == 0
+    session, runner = python_session(TEXT), Session()
+    assert len(session.examples) > 5
+    assert runner.run(session).failed == 0, runner.printed
 
 
 def test_left_out_lines_match_any_lines() -> None:

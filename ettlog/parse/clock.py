@@ -17,15 +17,15 @@ _SLACK = 120 * SECOND
 """Most an epoch value and a local stamp of one instant may differ beside whole quarters of an hour."""
 _BACK = 60 * SECOND
 NOMINAL = date(2000, 1, 1)
-"""Day on which stamps without a date stand, and whose year those without a year have, until the source shows a better one."""
+"""Day of stamps without a date, and the year of those without one, until the source shows a better one."""
 
 
 class SourceClock:
     """Turns stamps of one source, in the order of its lines, into UTC microseconds with the authority they have.
 
     `zone` is an IANA name or None; `year_hint` is the year to read stamps without one in, until a dated one is seen.
-    With `nominal`, stamps that lack what no stamp before them shows stand in a nominal year until one does; else they give no
-    instant. Raises `UsageError` for a zone nobody knows.
+    With `nominal`, stamps that lack what no stamp before them shows stand in a nominal year until one does; else they
+    give no instant. Raises `UsageError` for a zone nobody knows.
     """
 
     def __init__(self, zone: str | None = None, year_hint: int | None = None, *, nominal: bool = False) -> None:
@@ -47,7 +47,7 @@ class SourceClock:
         if not self._missing or not self._nominal:
             return list(self._notes)
         if self._shift is None:
-            first = f"no stamp of this source shows a {self._missing}: they are read as of {NOMINAL.year}, which is no {self._missing} of it"
+            first = f"no stamp of this source shows a {self._missing}: they are read as of {NOMINAL.year}"
         else:
             first = f"the {self._missing} of the first stamps, which have none, comes from the first one that has it"
         return [first, *self._notes]

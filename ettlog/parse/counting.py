@@ -36,11 +36,11 @@ class Evidence:
         if isinstance(target, int):
             self._targets.append((line, target))
 
-    def counted(self, line: Ints, pattern: Ints, target: Ints) -> NDArray[np.bool_]:
+    def counted(self, line: Ints, pattern: NDArray[np.int16] | Ints, target: Ints) -> NDArray[np.bool_]:
         """Tell which steps count, given line, pattern and target of each, sorted by line.
 
-        A step of a needy pattern counts behind a line that bears it out, with no line of another launch between; where a
-        last step was announced there, only a step of that loop does.
+        A step of a needy pattern counts behind a line that bears it out, with no line of another launch between; where
+        a last step was announced there, only a step of that loop does.
         """
         kept = np.ones(len(line), bool)
         told, goals = np.array([row[0] for row in self._targets], np.int64), np.array([row[1] for row in self._targets])

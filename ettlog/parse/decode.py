@@ -82,7 +82,7 @@ def before(text: bytes) -> int | None:
 
 
 def rounded(text: bytes) -> int | None:
-    """Return a whole number printed as a decimal or in engineering notation (`99.00`, `4.12e+3`), as exact as printed."""
+    """Return a whole number printed as a decimal or in engineering notation (`99.00`, `4.12e+3`), as printed."""
     head, _, power = text.strip().lower().partition(b"e")
     exponent = whole(power or b"0")
     if exponent is None or not 0 <= exponent < 10:
@@ -144,8 +144,8 @@ CONVERTERS: Mapping[str, tuple[str, Callable[[bytes], int | str | None]]] = {
     "over": (_OVER, whole),
     "more_s": (_MORE, _unit(1_000_000)),
 }
-"""Groups that are converted: name -> column, converter. `stamp` is read by the clock, `total_*` is time since the loop began;
-`epoch` (from 0), `epoch_first` (from 1), `over` and `more_s` change another group's value (`combine`)."""
+"""Groups that are converted: name -> column, converter. `stamp` is read by the clock, `total_*` is time since the
+loop began; `epoch` (from 0), `epoch_first` (from 1), `over` and `more_s` change another group's value (`combine`)."""
 
 HELPERS = frozenset(group for group, (column, _) in CONVERTERS.items() if column in (_EPOCH, _OVER, _MORE))
 """Groups that fill no column of their own."""

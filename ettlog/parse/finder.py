@@ -18,6 +18,9 @@ from ettlog.parse.uniform import needle
 
 Ints = NDArray[np.int64]
 
+_LOOK = 6
+"""Bytes looked at behind a literal."""
+
 STEP = KIND_BY_NAME["step"].kind
 
 
@@ -49,13 +52,17 @@ class Finder:
             if patterns[index].kind != STEP:
                 self._events.setdefault(_literal(patterns[index]), []).append(index)
         self._owners = list(self._events.values())
-        self._anchors = _automaton(tuple(self._events), MatchKind.Standard)
-        self._ends = np.array([len(gate) for gate in gates.literals] or [0])
         stepping = {gate for gate in gates.literals if any(gate in patterns[index].anchor for index in frequent)}
-        goes_on = [
-            _goes_on(gate, events, gates.literals) if gate in stepping else _ANY for gate in gates.literals
-        ]
-        self._goes_on = np.array(goes_on or [_ANY])
+        self._anchors = _automaton(tuple(self._events), MatchKind.Standard)
+        self._has_event = np.array([gate not in stepping for gate in gates.literals] or [False])
+        self._goes_on = {
+            number: (len(gate), _goes_on(gate, events, gates.literals))
+            for number, gate in enumerate(gates.literals)
+            if gate in stepping
+        }
+        self._step_anchors: dict[bytes, list[int]] = {}
+        for index in frequent:
+            self._step_anchors.setdefault(patterns[index].anchor, []).append(index)
 
     def find(self, text: memoryview) -> Hits:
         """Return all literals found in `text`."""
@@ -64,9 +71,17 @@ class Finder:
         if len(parts) > 1:
             order = np.argsort(at, kind="stable")
             gates, at = gates[order], at[order]
-        behind = np.frombuffer(text, np.uint8)[np.minimum(at + self._ends[gates], len(text) - 1)]
-        event, step = self._goes_on[gates, behind], self._has_step[gates]
+        event, step = self._has_event[gates], self._has_step[gates]
+        for number in np.unique(gates[step]).tolist():
+            if number in self._goes_on:
+                size, rests = self._goes_on[number]
+                mine = np.flatnonzero(gates == number)
+                event[mine] = _followed(text, at[mine] + size, rests)
         return Hits(at[event], gates[step], at[step])
+
+    def wanted_steps(self, line: bytes) -> list[int]:
+        """Return the step patterns whose anchors are on a line, in their order."""
+        return sorted(index for anchor, owners in self._step_anchors.items() if anchor in line for index in owners)
 
     def wanted(self, line: bytes) -> list[int]:
         """Return the event patterns whose literals are on a line, in their order."""
@@ -105,25 +120,36 @@ def _shared_out(literals: Sequence[bytes], frequent: Sequence[bool]) -> list[tup
     return [(automaton, np.array(share, np.int64)) for automaton, share in made if automaton is not None]
 
 
-_ANY = np.ones(256, bool)
+def _goes_on(gate: bytes, anchors: Iterable[bytes], gates: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Return what behind a literal of step lines shows that it may be part of an event's anchor, or hide a literal.
 
-
-def _goes_on(gate: bytes, anchors: Iterable[bytes], gates: Iterable[bytes]) -> NDArray[np.bool_]:
-    """Return which bytes behind a literal of step lines show that it may also be part of an event's anchor, or hide a
-    literal."""
-    found = np.zeros(256, bool)
+    An empty text among them means that anything does.
+    """
+    found: set[bytes] = set()
     for anchor in anchors:
-        if anchor in gate:
-            found[:] = True
         at = anchor.find(gate)
         while at >= 0:
-            rest = anchor[at + len(gate) : at + len(gate) + 1]
-            found[rest[0] if rest else slice(None)] = True
+            found.add(anchor[at + len(gate) :])
             at = anchor.find(gate, at + 1)
+        if anchor in gate:
+            found.add(b"")
     for other in gates:
-        for size in range(1, min(len(gate), len(other))):
-            if gate[-size:] == other[:size]:
-                found[other[size]] = True
+        shared = (size for size in range(1, min(len(gate), len(other))) if gate[-size:] == other[:size])
+        found.update(other[size:] for size in shared)
+    return tuple(sorted({rest[:_LOOK] for rest in found}))
+
+
+def _followed(text: memoryview, at: Ints, rests: Sequence[bytes]) -> NDArray[np.bool_]:
+    """Return at which places one of the texts stands; near the end of the block any may."""
+    found = at > len(text) - _LOOK
+    if b"" in rests:
+        return np.ones(len(at), bool)
+    windows: NDArray[np.void] = np.ndarray((max(len(text) - _LOOK + 1, 0),), f"V{_LOOK}", text, strides=(1,))
+    inside = np.flatnonzero(~found)
+    bytes_ = windows[at[inside]].view(np.uint8).reshape(-1, _LOOK)
+    for rest in rests:
+        same = (bytes_[:, : len(rest)] == np.frombuffer(rest, np.uint8)).all(axis=1)
+        found[inside[same]] = True
     return found
 
 

@@ -60,7 +60,7 @@ class Pattern:
     ignore: bool = False
     """The line is noise by rule: counted as ignored, no event."""
     needs: tuple[str, ...] = ()
-    """Patterns (format.name) of which one must have matched in the same source, else steps of this pattern do not count."""
+    """Patterns (format.name) of which one must match before it in the launch, else steps of this one do not count."""
     beside: tuple[str, ...] = ()
     """Patterns (`format.name`) that may match the same line: two writers glued together, or one line with two facts."""
 

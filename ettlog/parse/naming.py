@@ -14,7 +14,7 @@ DOCUMENTS = (".md", ".rst", ".adoc", ".tex", ".tsv", ".html", ".htm", ".ipynb", 
 
 GENERIC = re.compile(
     r"(?:logs?|train(?:ing|er)?|outputs?|out|std(?:out|err)|err(?:ors?)?|console|main|results?(?:_\d+)?|slurm|driver"
-    r"|rank|job|run|nohup|worker|node)",
+    r"|rank|job|run|nohup|worker|node|master|chief|launcher)",
     re.IGNORECASE,
 )
 """Stems that say nothing about the job: the folder names it."""

@@ -77,6 +77,8 @@ def find_layout(head: bytes, fields: tuple[str, ...] | None = None, delimiter: s
     if found is not None or not fields:
         return found
     names = tuple(name.partition("%")[0].strip().lower() for name in fields)
+    if not {"jobid", "jobidraw"} & set(names):
+        return None
     for trailing in (False, True):
         layout = Layout(names, (delimiter or "|").encode(), trailing, b"")
         if any(line.count(layout.delimiter) == layout.delimiters and plausible(line, layout) for line in lines):

@@ -96,6 +96,8 @@ class StepLines:
         return pools
 
     def _one(self, begin: int, end: int, wanted: Sequence[int]) -> Rows:
+        if len(wanted) > 1:
+            wanted = self._source.engine.finder.wanted_steps(bytes(self._block.data[begin:end]))
         found = self._read_line(begin, end, wanted, many=True)
         return Rows(
             np.full(len(found), begin),

@@ -29,9 +29,10 @@ _LINE = 400
 _EPOCH = re.compile(
     rb"\"time_ms\": ?(?P<ms>[12]\d{12})\b"
     rb"|:::MLPv0\.\d\.\d \S{1,40} (?P<s>[12]\d{9})\.(?P<f>\d{1,9})"
+    rb"|\b[IWEF]0000 00:00:(?P<absl>[12]\d{9}\.\d{6}) "
     rb"|(?:^|(?<=\n))\[(?P<us>[12]\d{9}\.\d{6})\] \["
 )
-_LITERALS = (b'"time_ms":', b":::MLPv0.", b"\n[1")
+_LITERALS = (b'"time_ms":', b":::MLPv0.", b"\n[1", b"0000 00:00:1")
 _DATED = re.compile(rb"(?:20\d\d-\d\d-\d\d[T _]|\d\d/\d\d/20\d\d )\d\d:\d\d:\d\d")
 
 
@@ -78,6 +79,6 @@ def _pairs(head: bytes, epochs: list[tuple[int, int]]) -> Iterator[tuple[int | N
 def _micros(match: re.Match[bytes]) -> int:
     if match["ms"]:
         return int(match["ms"]) * 1_000
-    if match["us"]:
-        return int(match["us"].replace(b".", b""))
+    if match["us"] or match["absl"]:
+        return int((match["us"] or match["absl"]).replace(b".", b""))
     return int(match["s"]) * SECOND + int(match["f"][:6].ljust(6, b"0"))

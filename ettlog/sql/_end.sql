@@ -21,7 +21,8 @@ WITH summed AS (
     min_by(cause, pos) FILTER (WHERE says = 'failure' AND cause IS NOT NULL) AS unnamed,
     min(at_us) FILTER (WHERE dated AND signs) AS sign_us,
     min(at_us) FILTER (WHERE signs) AS near_us,
-    max(at_us) FILTER (WHERE dated AND says <> 'survived') AS ended_us,
+    -- a watchdog that gives up says that ranks hang, not that they have ended
+    max(at_us) FILTER (WHERE dated AND says <> 'survived' AND coalesce(cause, '') <> 'nccl_timeout') AS ended_us,
     min_by(evidence, pos) FILTER (WHERE signs) AS sign,
     max_by(evidence, pos) FILTER (WHERE says <> 'survived') AS proof
   FROM _sign GROUP BY gid

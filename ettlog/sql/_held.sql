@@ -1,11 +1,13 @@
 -- One row per allocation of a job: the time in which the job asked for and held the hardware.
--- needs: allocation, launch, _now
+-- needs: allocation, launch, _launch, _now
 -- job: job
 -- cluster: cluster, where known
 -- id: job id as printed
 -- raw: plain job id
 -- submit_us: from when the job waited
 -- from_us: hardware is held from here; null when it never was
+-- ready_us: the job's own processes ran
+-- waits: whether the time before is known as waiting; false where hardware was given at a time that nothing tells
 -- to_us: hardware is held up to here, or the request ended; an open allocation ends at the newest instant of the snapshot
 -- gpus: GPUs held
 -- end_state: how the allocation ended, in the words of a start; null where the scheduler's state does not say
@@ -15,13 +17,28 @@
 -- evidence: path and line of the record
 -- Several jobs of one log share its allocation: each holds it from its first launch to that of the next.
 WITH seen AS (
-  SELECT job, min(first_us) AS first_us, max(last_us) AS last_us FROM launch GROUP BY job
+  SELECT l.job, min(l.first_us) AS first_us, max(l.last_us) AS last_us, greatest(max(l.last_us), max(f.after_us)) AS written_us
+  FROM launch AS l JOIN _launch AS f ON f.stream = l.stream AND f.launch = l.launch
+  GROUP BY l.job
+),
+named AS (
+  SELECT *, upper(coalesce(state, '')) AS status,
+    lead(start_us) OVER (PARTITION BY job, id ORDER BY coalesce(start_us, submit_us), raw) AS follows_us
+  FROM allocation
 ),
 timed AS (
-  SELECT a.*, s.first_us, s.last_us, upper(coalesce(a.state, '')) AS status,
-    coalesce(a.end_us, CASE WHEN upper(coalesce(a.state, 'RUNNING')) IN ('RUNNING', 'COMPLETING', 'SUSPENDED', 'STOPPED', 'PENDING',
-      'CONFIGURING', 'RESIZING') THEN n.now_us ELSE greatest(coalesce(a.start_us, a.submit_us), coalesce(s.last_us, 0)) END) AS until_us
-  FROM allocation AS a LEFT JOIN seen AS s ON s.job = a.job CROSS JOIN _now AS n
+  SELECT a.*, s.first_us, s.last_us, s.written_us,
+    CASE WHEN a.start_us IS NULL THEN coalesce(status, '') NOT IN ('COMPLETE', 'SUCCEEDED', 'PASS', 'TERMINATED', 'ACTIVE', 'RUNNING', 'RESTARTING',
+      'RESTARTINGJOBSET', 'EVICTED', 'FINISHED') AND a.state IS DISTINCT FROM 'Failed' AND a.state IS NOT NULL ELSE TRUE END AS waits,
+    coalesce(a.end_us, CASE
+      WHEN a.start_us IS NULL AND a.elapsed_us IS NOT NULL AND a.submit_us IS NOT NULL AND a.state IS NULL THEN a.submit_us
+      -- a source that tells neither state nor end says nothing about what came behind the last line of the log
+      WHEN a.state IS NULL AND s.written_us IS NOT NULL THEN greatest(coalesce(a.start_us, a.submit_us), s.written_us)
+      WHEN upper(coalesce(a.state, 'RUNNING')) IN ('RUNNING', 'COMPLETING', 'SUSPENDED', 'STOPPED', 'PENDING', 'CONFIGURING', 'RESIZING', 'ACTIVE',
+        'CREATED', 'ADMITTED', 'INQUEUE', 'WAITING', 'SUBMITTED', 'RUNNABLE', 'STARTING', 'INPROGRESS')
+        THEN least(CASE WHEN a.clock = 'relative' THEN n.trace_us ELSE n.now_us END, CASE WHEN a.follows_us > a.start_us THEN a.follows_us END)
+      ELSE greatest(coalesce(a.start_us, a.submit_us), coalesce(s.last_us, 0)) END) AS until_us
+  FROM named AS a LEFT JOIN seen AS s ON s.job = a.job CROSS JOIN _now AS n
 ),
 shared AS (
   SELECT *, row_number() OVER w AS nth, lead(first_us) OVER w AS next_us
@@ -31,14 +48,25 @@ shared AS (
 SELECT job, cluster, id, raw,
   CASE WHEN nth = 1 THEN least(submit_us, start_us) ELSE greatest(start_us, first_us) END AS submit_us,
   CASE WHEN nth = 1 THEN start_us ELSE least(greatest(start_us, first_us), until_us) END AS from_us,
+  CASE WHEN nth = 1 THEN ready_us END AS ready_us, waits,
   greatest(least(next_us, until_us), coalesce(start_us, submit_us)) AS to_us,
   gpus,
-  CASE WHEN end_us IS NOT NULL THEN CASE status
-    WHEN 'TIMEOUT' THEN 'time_limit' WHEN 'DEADLINE' THEN 'time_limit' WHEN 'PREEMPTED' THEN 'preempted'
-    WHEN 'NODE_FAIL' THEN 'node_failure' WHEN 'BOOT_FAIL' THEN 'node_failure' WHEN 'CANCELLED' THEN 'cancelled'
-    WHEN 'COMPLETED' THEN 'completed' WHEN 'FAILED' THEN 'failed' WHEN 'OUT_OF_MEMORY' THEN 'failed' END END AS end_state,
-  CASE status WHEN 'OUT_OF_MEMORY' THEN 'oom' WHEN 'PREEMPTED' THEN 'preemption' WHEN 'NODE_FAIL' THEN 'node'
-    WHEN 'BOOT_FAIL' THEN 'node' END AS cause,
+  CASE WHEN end_us IS NOT NULL THEN CASE
+    WHEN reason IN ('PreemptionByScheduler', 'Preempted', 'InClusterQueue', 'InCohortReclamation', 'InCohortFairSharing',
+      'InCohortReclaimWhileBorrowing') THEN 'preempted'
+    WHEN reason IN ('DeletionByTaintManager', 'NodeLost', 'NodeShutdown', 'NodeFailures') THEN 'node_failure'
+    WHEN reason IN ('DeadlineExceeded', 'MaximumExecutionTimeExceeded') THEN 'time_limit' ELSE CASE status
+    WHEN 'TIMEOUT' THEN 'time_limit' WHEN 'DEADLINE' THEN 'time_limit' WHEN 'MAXRUNTIMEEXCEEDED' THEN 'time_limit'
+    WHEN 'PREEMPTED' THEN 'preempted' WHEN 'INTERRUPTED' THEN 'preempted'
+    WHEN 'NODE_FAIL' THEN 'node_failure' WHEN 'BOOT_FAIL' THEN 'node_failure'
+    WHEN 'CANCELLED' THEN 'cancelled' WHEN 'KILLED' THEN 'cancelled' WHEN 'STOPPED' THEN 'cancelled' WHEN 'ABORTED' THEN 'cancelled'
+    WHEN 'COMPLETED' THEN 'completed' WHEN 'COMPLETE' THEN 'completed' WHEN 'SUCCEEDED' THEN 'completed' WHEN 'PASS' THEN 'completed'
+    WHEN 'FAILED' THEN 'failed' WHEN 'RESTARTING' THEN 'failed' WHEN 'RESTARTINGJOBSET' THEN 'failed' WHEN 'OUT_OF_MEMORY' THEN 'failed'
+    END END END AS end_state,
+  CASE WHEN status = 'OUT_OF_MEMORY' OR reason = 'OOMKilled' THEN 'oom'
+    WHEN status IN ('PREEMPTED', 'INTERRUPTED') OR reason IN ('PreemptionByScheduler', 'Preempted') THEN 'preemption'
+    WHEN status IN ('NODE_FAIL', 'BOOT_FAIL') OR reason IN ('DeletionByTaintManager', 'NodeLost', 'NodeShutdown', 'NodeFailures')
+      THEN 'node' END AS cause,
   next_us IS NULL AS closes, end_us IS NULL AND start_us IS NOT NULL AND until_us > coalesce(last_us, 0) AS open,
   evidence
 FROM shared

@@ -24,7 +24,7 @@ WITH stepped AS (
 ),
 told AS (
   SELECT e.stream, e.launch, min(e.at_us) AS first_us, max(e.at_us) AS last_us,
-    bool_or(k.part <> '' OR k.end_state <> '' OR k.opens > 0 OR e.kind = 'resume') AS speaks,
+    bool_or(k.part <> '' OR k.end_state <> '' OR k.opens > 0 OR e.kind IN ('resume', 'kill')) AS speaks,
     bool_or(e.kind IN ('train_start', 'save_request', 'save_blocking', 'save_commit', 'restore_end', 'resume', 'evaluation_end')) AS trains,
     bool_or(e.kind = 'restart') AS restarts,
     min(CASE WHEN e.kind = 'resume' AND e.step > 0 THEN e.step END) AS resumed,

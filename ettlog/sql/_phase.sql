@@ -2,7 +2,7 @@
 -- needs: _placed, _start, _work, _piece, _stall, _pair, mark, lifecycle_kind, lifecycle_part
 -- job: job
 -- k: number of the start in its job
--- begin_us: first instant
+-- begin_us: first instant, or the scheduler's word that the trainer's processes ran
 -- loop_us: start-up ends: the first step line's time begins, or the loop is entered
 -- new_us: the first new step begins; null where none was made
 -- step_end_us: last step line
@@ -30,7 +30,7 @@ told AS (
   GROUP BY m.job, m.k
 ),
 stopped AS (
-  SELECT p.job, p.k, p.first_us, p.last_us, p.train_us, p.held_to_us, p.last_in_allocation, s.end_state, s.ended_us,
+  SELECT p.job, p.k, p.first_us, p.ready_us, p.last_us, p.train_us, p.held_to_us, p.last_in_allocation, s.end_state, s.ended_us,
     w.begin_us AS loop_us, w.end_us AS step_end_us, f.begin_us AS new_us, t.init_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
     greatest(w.end_us, CASE
       WHEN s.end_state = 'completed' THEN coalesce(w.end_us, CASE WHEN p.train_us <= t.left_us THEN t.left_us END, p.train_us, t.init_us, p.last_us)
@@ -44,7 +44,7 @@ stopped AS (
   LEFT JOIN waited AS h ON h.job = p.job AND h.k = p.k
   WHERE p.first_us IS NOT NULL
 )
-SELECT job, k, least(first_us, loop_us) AS begin_us,
+SELECT job, k, least(first_us, loop_us, ready_us) AS begin_us,
   greatest(first_us, coalesce(loop_us, least(train_us, stop_us), stop_us)) AS loop_us, new_us, step_end_us,
   CASE WHEN step_end_us IS NOT NULL OR train_us IS NOT NULL
     THEN least(stop_us, greatest(step_end_us, train_us, waited_us, alive_us, stalled_us)) END AS progress_us,

@@ -18,6 +18,7 @@
 -- allocation: allocation as the log or the scheduler names it
 -- held_from_us: the allocation begins
 -- held_to_us: the allocation ends
+-- ready_us: the job's own processes ran, for the first start in the allocation, where the scheduler tells it
 -- gpus: GPUs of the allocation, else the world size
 -- told_state: how the log says that it ended; unknown where another launch follows, truncated where the log stops
 -- cause: cause of the end
@@ -51,7 +52,7 @@ who AS (
   FROM launch AS l JOIN _stream AS c ON c.stream = l.stream JOIN source AS s ON s.key = c.key GROUP BY l.job, l.k
 ),
 placed AS (
-  SELECT e.job, e.k, h.raw, h.from_us, h.to_us, h.gpus, h.end_state, h.cause, h.closes, h.cluster, h.evidence,
+  SELECT e.job, e.k, h.raw, h.from_us, h.to_us, h.ready_us, h.gpus, h.end_state, h.cause, h.closes, h.cluster, h.evidence,
     row_number() OVER (PARTITION BY e.job, e.k ORDER BY CASE WHEN h.raw = w.allocation THEN 0 ELSE 1 END,
       CASE WHEN h.from_us <= e.first_us + 60000000 THEN 0 ELSE 1 END,
       CASE WHEN h.from_us <= e.first_us + 60000000 THEN -h.from_us ELSE h.from_us END, h.raw) AS nth
@@ -63,6 +64,8 @@ placed AS (
 SELECT e.job, e.k, e.gid, e.stream, e.first_us, e.last_us, e.before_us, e.resumed_from, t.launched_us, t.world_size, t.train_us, w.model,
   coalesce(w.cluster, p.cluster) AS cluster, w.platform, p.raw, coalesce(w.allocation, p.raw) AS allocation,
   p.from_us AS held_from_us, p.to_us AS held_to_us,
+  CASE WHEN row_number() OVER (PARTITION BY e.job, p.raw, p.from_us ORDER BY e.k) = 1 AND p.ready_us >= p.from_us AND p.ready_us <= e.first_us
+    THEN p.ready_us END AS ready_us,
   coalesce(p.gpus, t.world_size) AS gpus, coalesce(d.end_state, CASE WHEN e.followed THEN 'unknown' ELSE 'truncated' END) AS told_state,
   d.cause, d.failed_us, d.ended_us, d.evidence AS end_evidence,
   p.evidence AS held_evidence, f.evidence,

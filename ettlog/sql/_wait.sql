@@ -21,7 +21,7 @@ came AS (
 SELECT job, CAST(NULL AS BIGINT) AS k, 'queue' AS part, coalesce(freed_us, submit_us) AS begin_us, coalesce(from_us, to_us) AS end_us,
   FALSE AS inferred, evidence
 FROM asked
-WHERE coalesce(from_us, to_us) > coalesce(freed_us, submit_us)
+WHERE waits AND coalesce(from_us, to_us) > coalesce(freed_us, submit_us)
 UNION ALL
 SELECT job, k, 'placement', CASE WHEN raw IS NULL THEN coalesce(done_us, before_us)
     WHEN raw = raw_before AND held_from_us = held_before_us THEN done_us ELSE held_from_us END,

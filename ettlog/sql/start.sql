@@ -1,5 +1,5 @@
 -- One row per start of a job: one time the trainer came up.
--- needs: _placed, _start, _line, _piece
+-- needs: _placed, _start, _line, _piece, _stream
 -- job: job
 -- k: number of the start in its job, from 0
 -- kind: why it was made: first, failure, preemption, planned, unknown (the start before it is not in the logs, or its end is not)
@@ -26,8 +26,15 @@ WITH edge AS (
   SELECT gid, min(step) AS first_step, max(step) AS last_step,
     CASE WHEN min_by(dated, step) THEN min_by(at_us, step) END AS first_us,
     CASE WHEN max_by(dated, step) THEN max_by(at_us, step) END AS last_us,
-    CAST(sum(covered) AS BIGINT) AS steps
+    CAST(sum(covered) AS BIGINT) AS steps, min_by(no, step) AS no, min_by(line, step) AS line,
+    bool_or(at_us IS NOT NULL) AS timed
   FROM _line GROUP BY gid
+),
+counted AS (
+  -- of a start without any clock the numbers alone tell what was new
+  SELECT p.gid, CASE WHEN NOT e.timed THEN greatest(least(e.steps, e.last_step - max(e.last_step) OVER (
+    PARTITION BY p.job ORDER BY p.k ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)), 0) END AS new_steps
+  FROM _placed AS p JOIN edge AS e ON e.gid = p.gid
 ),
 fresh AS (
   SELECT gid, CAST(sum(last_step - first_step + 1) AS BIGINT) AS new_steps FROM _piece WHERE nature <> 'replay' GROUP BY gid
@@ -36,8 +43,10 @@ SELECT p.job, p.k, s.kind, p.model, p.cluster, p.allocation, make_timestamp(p.la
   make_timestamp(p.train_us) AS train_start_at, e.first_step, make_timestamp(e.first_us) AS first_step_at, e.last_step,
   make_timestamp(e.last_us) AS last_step_at, p.resumed_from, make_timestamp(s.failed_us) AS failed_at,
   make_timestamp(s.ended_us) AS ended_at, s.end_state, s.cause, p.world_size, p.gpus, coalesce(e.steps, 0) AS steps,
-  coalesce(f.new_steps, 0) AS new_steps, p.evidence
+  coalesce(f.new_steps, c.new_steps, 0) AS new_steps, coalesce(p.evidence, o.path || ':' || CAST(e.line AS VARCHAR)) AS evidence
 FROM _placed AS p
 JOIN _start AS s ON s.job = p.job AND s.k = p.k
 LEFT JOIN edge AS e ON e.gid = p.gid
+LEFT JOIN _stream AS o ON o.no = e.no
+LEFT JOIN counted AS c ON c.gid = p.gid
 LEFT JOIN fresh AS f ON f.gid = p.gid
