@@ -224,6 +224,27 @@ def test_a_save_that_the_next_start_did_not_restore_is_lost(joined: Fleet) -> No
     assert joined.sql(waits)["us"].to_list() == [70_000_000]
 
 
+def test_neighbours_out_of_order_break_nothing(tmp_path: Path) -> None:
+    """Clocks of whole seconds put a line before its neighbour: no check fails, and no time is negative."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    rows = [
+        ("10:00:00.0", "a1", "start", 0, "no checkpoint found"),
+        ("10:00:01.0", "a1", "loop_start", 0, "total_steps=90"),
+        ("10:00:31.6", "a1", "save_start", 30, "periodic"),
+        ("10:00:31.0", "a1", "save_done", 30, "periodic 0.340 s"),
+        ("10:01:31.0", "a1", "save_done", 90, "final 0.340 s"),
+        ("10:01:30.0", "a1", "exit", 90, "code 0"),
+    ]
+    (folder / "trainer.tsv").write_text(probe(*rows))
+    ettlog.ingest([folder], tmp_path / "lake")
+    fleet = ettlog.open(tmp_path / "lake")
+    assert "error" not in fleet.check()["level"].to_list()
+    lengths = fleet.sql("SELECT end_us - begin_us AS us FROM segment")["us"].to_list()
+    assert lengths
+    assert min(lengths) > 0
+
+
 LOST = (
     "SELECT c.step - s.resumed_from AS lost FROM checkpoint AS c JOIN start AS s ON s.job = c.job AND s.k = c.k "
     "WHERE c.job LIKE '%outcomes%' AND c.state = 'committed' AND s.resumed_from < c.step ORDER BY s.k"
