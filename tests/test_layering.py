@@ -22,7 +22,8 @@ LAYERS = (
     {"fleet", "relations", "facts"},
     {"cascade", "registry"},
     {"ett", "ett_sums", "ett_lost", "attribute", "tables", "views_terms"}
-    | {"check", "jobs", "timeline", "status", "explain"},
+    | {"check", "jobs", "timeline", "status", "explain"}
+    | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
     {"cli"},
     {"__main__"},
 )

@@ -65,7 +65,7 @@ def choose(
             break
         loose = (loose - served) | {part}
     literals = tuple(sorted({*fixed, *loose}))
-    return Gates(literals, tuple(_owners(gate, literals, anchors) for gate in literals))
+    return Gates(literals, _owners(literals, anchors))
 
 
 def _shared_parts(anchors: Iterable[bytes], fixed: Sequence[bytes], avoid: bytes) -> Iterator[tuple[bytes, set[bytes]]]:
@@ -105,15 +105,17 @@ def _minimal(anchors: Iterable[bytes], edge: bytes, avoid: bytes = b"") -> list[
     return sorted(found)
 
 
-def _owners(gate: bytes, literals: Sequence[bytes], anchors: Sequence[bytes]) -> tuple[int, ...]:
-    """Return the anchors a hit may stand for: those with the gate in them, or with a gate that the hit can hide.
+def _owners(literals: Sequence[bytes], anchors: Sequence[bytes]) -> tuple[tuple[int, ...], ...]:
+    """Return the anchors a hit may stand for: those with the literal in them, or with one that the hit can hide.
 
     The search gives the leftmost literal and goes on behind it, so a literal that begins inside another one is not
     reported.
     """
-    near = [gate, *(other for other in literals if other != gate and _hides(gate, other))]
-    return tuple(index for index, anchor in enumerate(anchors) if any(one in anchor for one in near))
-
-
-def _hides(found: bytes, other: bytes) -> bool:
-    return any(found[-size:] == other[:size] for size in range(1, min(len(found), len(other))))
+    holding = [[index for index, anchor in enumerate(anchors) if gate in anchor] for gate in literals]
+    begun: dict[bytes, list[int]] = {}
+    for number, gate in enumerate(literals):
+        for size in range(1, len(gate)):
+            begun.setdefault(gate[:size], []).append(number)
+    hidden = [{other for at in range(1, len(gate)) for other in begun.get(gate[at:], ())} for gate in literals]
+    near = [rest | {number} for number, rest in enumerate(hidden)]
+    return tuple(tuple(sorted({index for one in numbers for index in holding[one]})) for numbers in near)
