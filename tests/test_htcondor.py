@@ -90,6 +90,19 @@ def test_exit_codes_and_signals(tmp_path: Path) -> None:
     assert log(tmp_path, SUBMITTED, RUNS, abnormal)[0]["exit_signal"] == 9
 
 
+def test_gpus_are_told_at_either_end_of_a_run(tmp_path: Path) -> None:
+    """Event 001 of newer releases lists them, and the table below 005 does: usage, request, what was allocated."""
+    table = (
+        '\tPartitionable Resources : Usage Request Allocated Assigned\n\t   Gpus (Average) : 0.87 1 2 "GPU-1, GPU-2"\n'
+    )
+    bare = RUNS.replace("\tGPUs = 4\n", "")
+    ended = ENDED.replace("...\n", table + "...\n")
+    assert log(tmp_path, SUBMITTED, RUNS, ENDED)[0]["gpus"] == 4
+    assert log(tmp_path, SUBMITTED, bare, ended)[0]["gpus"] == 2
+    assert log(tmp_path, SUBMITTED, bare, ended.replace("0.87 1 2", "1 2"))[0]["gpus"] == 2
+    assert log(tmp_path, SUBMITTED, bare, ENDED)[0]["gpus"] is None
+
+
 def test_stamps_without_a_year(tmp_path: Path) -> None:
     """The old form has month and day only: the year is the one that is told."""
     text = (SUBMITTED + RUNS + ENDED).replace("2031-04-05", "04/05")

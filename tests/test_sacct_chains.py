@@ -126,6 +126,7 @@ def test_squeue_listings(tmp_path: Path) -> None:
 
 def test_squeue_with_its_own_header(tmp_path: Path) -> None:
     """`squeue -o` writes names in capitals."""
-    text = "JOBID|NAME|STATE|START_TIME|SUBMIT_TIME|TIME|NODES\n7|x|RUNNING|2031-04-05T06:10:00|2031-04-05T06:00:00|4:59|2\n"
+    head = "JOBID|NAME|STATE|START_TIME|SUBMIT_TIME|TIME|NODES\n"
+    text = f"{head}7|x|RUNNING|2031-04-05T06:10:00|2031-04-05T06:00:00|4:59|2\n"
     (found,) = accounting.rows(accounting.read(tmp_path, text))
     assert (found["start_us"], found["elapsed_us"], found["nodes"]) == (us("2031-04-05T06:10:00"), 299_000_000, 2)
