@@ -24,6 +24,8 @@ LAYERS = (
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "timeline", "status", "explain"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
+    {"plot"},
+    {"report"},
     {"cli"},
     {"__main__"},
 )
