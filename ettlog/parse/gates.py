@@ -65,7 +65,7 @@ def choose(
             break
         loose = (loose - served) | {part}
     literals = tuple(sorted({*fixed, *loose}))
-    return Gates(literals, tuple(_owners(gate, literals, anchors) for gate in literals))
+    return Gates(literals, _owners(literals, anchors))
 
 
 def _shared_parts(anchors: Iterable[bytes], fixed: Sequence[bytes], avoid: bytes) -> Iterator[tuple[bytes, set[bytes]]]:
@@ -105,15 +105,19 @@ def _minimal(anchors: Iterable[bytes], edge: bytes, avoid: bytes = b"") -> list[
     return sorted(found)
 
 
-def _owners(gate: bytes, literals: Sequence[bytes], anchors: Sequence[bytes]) -> tuple[int, ...]:
-    """Return the anchors a hit may stand for: those with the gate in them, or with a gate that the hit can hide.
+def _owners(literals: Sequence[bytes], anchors: Sequence[bytes]) -> tuple[tuple[int, ...], ...]:
+    """Return per literal the anchors a hit may stand for: those with it in them, or with a literal that the hit can hide.
 
     The search gives the leftmost literal and goes on behind it, so a literal that begins inside another one is not
     reported.
     """
-    near = [gate, *(other for other in literals if other != gate and _hides(gate, other))]
-    return tuple(index for index, anchor in enumerate(anchors) if any(one in anchor for one in near))
-
-
-def _hides(found: bytes, other: bytes) -> bool:
-    return any(found[-size:] == other[:size] for size in range(1, min(len(found), len(other))))
+    holders = {gate: {index for index, anchor in enumerate(anchors) if gate in anchor} for gate in literals}
+    beginning: dict[bytes, list[bytes]] = {}
+    for gate in literals:
+        for size in range(1, len(gate)):
+            beginning.setdefault(gate[:size], []).append(gate)
+    found = []
+    for gate in literals:
+        hidden = [other for size in range(1, len(gate)) for other in beginning.get(gate[-size:], ()) if other != gate]
+        found.append(tuple(sorted(holders[gate].union(*(holders[other] for other in hidden)))))
+    return tuple(found)
