@@ -15,8 +15,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ettlog.advise import advise as advise
     from ettlog.attribute import attribute as attribute
     from ettlog.check import check as check
+    from ettlog.compare import compare as compare
     from ettlog.errors import EttlogError as EttlogError
     from ettlog.ett import ett as ett
     from ettlog.explain import explain as explain
@@ -24,28 +26,37 @@ if TYPE_CHECKING:
     from ettlog.fleet import open as open  # noqa: A004 -- `ettlog.open` reads as a user expects
     from ettlog.ingest import ingest as ingest
     from ettlog.jobs import jobs as jobs
+    from ettlog.plan import plan as plan
+    from ettlog.reliability import reliability as reliability
     from ettlog.status import status as status
     from ettlog.timeline import timeline as timeline
+    from ettlog.what_if import what_if as what_if
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "EttlogError": "errors",
     "Fleet": "fleet",
+    "advise": "advise",
     "attribute": "attribute",
     "check": "check",
+    "compare": "compare",
     "ett": "ett",
     "explain": "explain",
     "ingest": "ingest",
     "jobs": "jobs",
     "open": "fleet",
+    "plan": "plan",
+    "reliability": "reliability",
     "status": "status",
     "timeline": "timeline",
+    "what_if": "what_if",
 }
 """Public name -> the module that holds it."""
 
 __all__ = [
-    "EttlogError", "Fleet", "attribute", "check", "ett", "explain", "ingest", "jobs", "open", "status", "timeline",
+    "EttlogError", "Fleet", "advise", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs", "open",
+    "plan", "reliability", "status", "timeline", "what_if",
 ]  # fmt: skip
 
 

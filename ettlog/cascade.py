@@ -8,6 +8,7 @@ effective time; W = wall time.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -147,3 +148,68 @@ def start_phase(compile_time: T, warmup: T, overlap: bool) -> T:
     if not overlap:
         return compile_time + warmup
     return (compile_time + warmup + abs(compile_time - warmup)) / 2
+
+
+class Launch(NamedTuple):
+    """One start of a job in wall time: `cost` until its first new step, then a loop of which `effective` is new work
+    and `lost` is not, then `shutdown` before the next start is asked for.
+    """
+
+    cost: float
+    effective: float
+    lost: float
+    shutdown: float
+    recovery: bool
+    """Whether it was made by a failure or a preemption; other restarts come when they came."""
+
+
+MOST_ROUNDS = 50
+"""Times the observed faults are repeated before a job is called one that never ends."""
+
+
+def replay(
+    now: Sequence[Launch], then: Sequence[Launch], failures: float = 1.0, work: float = 1.0
+) -> tuple[float, int]:
+    """Return the wall time of the same work under the observed faults, and the recoveries met: a model.
+
+    `now` are the observed starts, `then` the same ones with changed costs. Faults strike at their observed instants of
+    held time, divided by `failures` (0.5: half as often); where the job runs past them they come again at the same
+    rate. `work` scales the work. A fault during a start cuts it short. Infinite where the job never ends.
+    """
+    pace, left, clock, met, at = _paces(then), work * sum(one.effective for one in now), then[0].cost, 0, 0
+    faults = _faults(now, failures, math.ceil(MOST_ROUNDS * max(work, 1.0)))
+    for instant, k in faults:
+        if (done := pace[at] * max(instant - clock, 0.0)) >= left * (1 - 1e-12):
+            break
+        left -= done
+        clock, at, met = instant + then[k - 1].shutdown + then[k].cost, k, met + now[k].recovery
+    else:
+        if faults or (left > 0 and pace[at] == 0):
+            return math.inf, met
+    return clock + (left / pace[at] if left > 0 else 0.0) + then[-1].shutdown, met
+
+
+def _paces(launches: Sequence[Launch]) -> list[float]:
+    """Return new work per loop time of each start; a start that has no loop runs at the pace of the job."""
+    effective, lost = (sum(getattr(one, name) for one in launches) for name in ("effective", "lost"))
+    mean = effective / (effective + lost) if effective else 0.0
+    return [one.effective / (one.effective + one.lost) if one.effective else mean for one in launches]
+
+
+def _faults(launches: Sequence[Launch], failures: float, rounds: int) -> list[tuple[float, int]]:
+    """Return (instant, number of the start it makes) in order, the observed sequence repeated in rounds."""
+    found: list[tuple[float, int]] = []
+    clock = 0.0
+    for k, one in enumerate(launches):
+        if k:
+            found.append((clock, k))
+        clock += one.cost + one.effective + one.lost + one.shutdown
+    rates = [failures if launches[k].recovery else 1.0 for _, k in found]
+    times = [instant - launches[k - 1].shutdown for instant, k in found]
+    rows = [
+        ((instant + clock * turn) / rate, k)
+        for (_, k), instant, rate in zip(found, times, rates, strict=True)
+        for turn in range(rounds)
+        if rate > 0
+    ]
+    return sorted(rows)

@@ -80,14 +80,16 @@ SHAPES: dict[str, Shape] = {
 
 def source_rows(lake: Lake, config: Config) -> Rows:
     """Return one row per current source: what it is (see `identity.resolve`) and what the manifest says of it."""
-    from ettlog.parse import identity, naming
+    from ettlog.parse import identity, naming, records
 
-    rows = []
+    rows, readers = [], {reader.name for reader in records.READERS}
     for entry in lake.sources():
         who = identity.resolve(entry.path, entry.hints, config)._asdict()
         who.pop("how")
         formats = ", ".join(f"{name} {count}" for name, count in sorted(entry.formats.items()))
-        state = "document" if naming.is_document(entry.path) else entry.state
+        # what a reader knew by its head is a record in the form of a table, and quotes nothing
+        quotes = naming.is_document(entry.path) and not readers & entry.formats.keys()
+        state = "document" if quotes else entry.state
         told = {"state": state, "clock": entry.clock, "first_us": entry.first_us, "last_us": entry.last_us}
         sized = {"n_lines": entry.n_lines, "n_bytes": entry.bytes, "formats": formats}
         rows.append({"key": entry.key, "path": entry.path} | who | told | sized)

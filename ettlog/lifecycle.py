@@ -91,6 +91,8 @@ STAGES: tuple[Stage, ...] = (
 
 START_KINDS: tuple[str, ...] = ("first", "failure", "preemption", "planned", "unknown")
 RECOVERY_KINDS: tuple[str, ...] = ("failure", "preemption")
+LOST_ENDS: dict[str, str] = {"failed": "failure", "killed": "failure", "node_failure": "failure", "preempted": "preemption"}
+"""End of a start -> the kind of recovery it asks for."""
 
 END_STATES: tuple[str, ...] = (
     "completed", "failed", "cancelled", "time_limit", "preempted", "node_failure", "killed", "truncated", "unknown",
@@ -255,6 +257,10 @@ CAUSES: tuple[str, ...] = tuple(row.cause for row in CAUSE_ROWS)
 
 LOOP_PARTS: tuple[str, ...] = ("step", "replay", "abandoned", "save_stall", "evaluation", "recompile")
 """Parts that come after a start's first step: a recovery counted to its first step of any kind ends before them."""
+SAVE_STALL: str = "save_stall"
+"""The part in which the loop waits for a checkpoint save."""
+LOADED: str = "loaded"
+"""State of a checkpoint that was read, not written."""
 EVALUATION: str = "evaluation"
 """The part that a setting may count as effective."""
 

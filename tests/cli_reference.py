@@ -34,7 +34,7 @@ def reference() -> str:
 
 
 def _page(name: str) -> str:
-    command: click.Command = import_module(f"ettlog.cli.{name}").command if name else app
+    command: click.Command = import_module(f"ettlog.cli.{name.replace('-', '_')}").command if name else app
     title = f"ettlog {name}".strip()
     settings = {**app.context_settings, "max_content_width": WIDTH, "terminal_width": WIDTH}
     parent = click.Context(app, info_name="ettlog", **settings)

@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 
 def command(name: str) -> click.Command:
     """Return one command."""
-    found: click.Command = import_module(f"ettlog.cli.{name}").command
+    found: click.Command = import_module(f"ettlog.cli.{name.replace('-', '_')}").command
     return found
 
 

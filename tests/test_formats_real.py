@@ -135,12 +135,16 @@ def test_resumed_from(shared: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", SETS)
 def test_world_size(shared: Path, name: str) -> None:
-    """Every world size that is printed is one of the facts."""
+    """Every world size that is printed is one of the facts, and no communicator is larger than the world."""
     found, facts = events(shared, name)
     sizes = {start["world_size"] for start in facts["starts"]} - {None}
-    printed = {event.fields["world"] for event in found if "world" in event.fields}
+    groups = {event.fields["world"] for event in found if event.pattern.name == "communicator"}
+    printed = {
+        event.fields["world"] for event in found if "world" in event.fields if event.pattern.name != "communicator"
+    }
     assert printed <= sizes | {1}
     assert sizes <= printed or not printed
+    assert not groups or max(groups) in sizes
 
 
 @pytest.mark.parametrize("name", SETS)

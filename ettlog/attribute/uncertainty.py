@@ -46,20 +46,60 @@ def logit_t(effective: Sequence[float] | Array, wall: Sequence[float] | Array, l
     `effective` and `wall` hold GPU time, one number a job. Delta method on z = (E - R W) / mean(W) with n - 1 degrees
     of freedom, on the logit scale so that the bounds stay inside 0 and 1. Raises NoDataError for one job.
     """
-    from scipy import stats
+    from scipy import special
 
     e, w = np.asarray(effective, dtype=np.float64), np.asarray(wall, dtype=np.float64)
     n = len(w)
     if n < 2:
         raise _refuse(n, "ETT")
-    ratio = float(e.sum() / w.sum())
-    error = float(np.std((e - ratio * w) / w.mean(), ddof=1)) / math.sqrt(n)
+    ratio, error, _ = _ratio_error(e, w)
     if not 0 < ratio < 1:
         return Interval(ratio, ratio, ratio, n, "logit-t by job")
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * error / (ratio * (1 - ratio))
+    half = float(special.stdtrit(n - 1, (1 + level) / 2)) * error / (ratio * (1 - ratio))
     centre = math.log(ratio / (1 - ratio))
     low, high = (1 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1))
     return Interval(ratio, low, high, n, "logit-t by job" + (", few jobs" if n < FEW_JOBS else ""))
+
+
+def ratio_difference(effective0: Array, wall0: Array, effective1: Array, wall1: Array, level: float = 0.95) -> Interval:
+    """Return by how much the second group's ratio of sums is above the first's, with Welch's interval over jobs.
+
+    Each side's error is that of `logit_t` before its logit; degrees of freedom by Welch and Satterthwaite. Raises
+    NoDataError where a side has one job.
+    """
+    from scipy import stats
+
+    sides = [_ratio_error(e, w) for e, w in ((effective0, wall0), (effective1, wall1))]
+    squares = [error**2 for _, error, _ in sides]
+    gain, total = sides[1][0] - sides[0][0], sum(squares)
+    if total == 0:
+        return Interval(gain, gain, gain, sum(n for _, _, n in sides), "Welch over jobs")
+    freedom = total**2 / sum(square**2 / (n - 1) for square, (_, _, n) in zip(squares, sides, strict=True))
+    half = float(stats.t.ppf((1 + level) / 2, freedom)) * math.sqrt(total)
+    few = ", few jobs" if min(n for _, _, n in sides) < FEW_JOBS else ""
+    return Interval(gain, gain - half, gain + half, sum(n for _, _, n in sides), "Welch over jobs" + few)
+
+
+def _ratio_error(effective: Array, wall: Array) -> tuple[float, float, int]:
+    """Return a ratio of sums, its standard error over jobs by the delta method, and the number of jobs."""
+    n = len(wall)
+    if n < 2:
+        raise _refuse(n, "ETT")
+    ratio = float(effective.sum() / wall.sum())
+    return ratio, float(np.std((effective - ratio * wall) / wall.mean(), ddof=1)) / math.sqrt(n), n
+
+
+class Averages(NamedTuple):
+    """Two averages of a ratio that are often mistaken for each other."""
+
+    of_sums: float
+    of_ratios: float
+
+
+def averages(parts: Sequence[float], wholes: Sequence[float]) -> Averages:
+    """Return sum(parts) / sum(wholes), and the mean of part / whole; a result has to say which one it is."""
+    ratios = [part / whole for part, whole in zip(parts, wholes, strict=True) if whole]
+    return Averages(sum(parts) / sum(wholes), sum(ratios) / len(ratios))
 
 
 def effective_jobs(wall: Sequence[float] | Array) -> float:

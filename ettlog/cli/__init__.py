@@ -26,6 +26,12 @@ COMMANDS = {
     "timeline": "Show one job moment by moment, with the lines it rests on.",
     "ett": "Show where the wall time went: ETT, components, TTS, TTR, failures.",
     "attribute": "Show what changed in a window, and whose work changed it.",
+    "compare": "Compare two runs, models or windows, or pairs of them, with intervals.",
+    "plan": "Plan an experiment: pairs needed for a gain, and when to kill its runs.",
+    "reliability": "Show how often jobs fail, by cause, model or cluster, with intervals.",
+    "advise": "Advise how often to save, from measured stalls and failures.",
+    "what-if": "Show what a change would be worth, under the observed faults.",
+    "report": "Write one HTML page to look at: fleet or job, with pictures.",
     "explain": "Show the log lines that a job, start or part rests on.",
     "sql": "Ask the relations in SQL.",
     "schema": "Show the relations, or the columns of one.",
@@ -57,7 +63,7 @@ class Commands(click.Group):
         """Import and return one command; None for a name that is none."""
         if name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"ettlog.cli.{name}").command
+        command: click.Command = import_module(f"ettlog.cli.{name.replace('-', '_')}").command
         return command
 
     def resolve_command(

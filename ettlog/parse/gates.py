@@ -106,18 +106,16 @@ def _minimal(anchors: Iterable[bytes], edge: bytes, avoid: bytes = b"") -> list[
 
 
 def _owners(literals: Sequence[bytes], anchors: Sequence[bytes]) -> tuple[tuple[int, ...], ...]:
-    """Return per literal the anchors a hit may stand for: those with it in them, or with a literal that the hit can hide.
+    """Return the anchors a hit may stand for: those with the literal in them, or with one that the hit can hide.
 
     The search gives the leftmost literal and goes on behind it, so a literal that begins inside another one is not
     reported.
     """
-    holders = {gate: {index for index, anchor in enumerate(anchors) if gate in anchor} for gate in literals}
-    beginning: dict[bytes, list[bytes]] = {}
-    for gate in literals:
+    holding = [[index for index, anchor in enumerate(anchors) if gate in anchor] for gate in literals]
+    begun: dict[bytes, list[int]] = {}
+    for number, gate in enumerate(literals):
         for size in range(1, len(gate)):
-            beginning.setdefault(gate[:size], []).append(gate)
-    found = []
-    for gate in literals:
-        hidden = [other for size in range(1, len(gate)) for other in beginning.get(gate[-size:], ()) if other != gate]
-        found.append(tuple(sorted(holders[gate].union(*(holders[other] for other in hidden)))))
-    return tuple(found)
+            begun.setdefault(gate[:size], []).append(number)
+    hidden = [{other for at in range(1, len(gate)) for other in begun.get(gate[at:], ())} for gate in literals]
+    near = [rest | {number} for number, rest in enumerate(hidden)]
+    return tuple(tuple(sorted({index for one in numbers for index in holding[one]})) for numbers in near)

@@ -137,9 +137,10 @@ class Values:
                 if not self._more():
                     raise _Short from None
                 continue
+            size = end - self._at  # reading on moves the place
             if end >= len(self._text) - 1 and self._more():
                 continue  # a number may go on
-            self._go(end - self._at)
+            self._go(size)
             return found
 
     def _skip(self, marks: str) -> bool:

@@ -1,0 +1,69 @@
+"""`ettlog reliability`: how often jobs are lost, and to what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ettlog.cli import COMMANDS
+from ettlog.cli.options import Output, lake, output_options, selection_options
+from ettlog.tables import Shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+    from ettlog.ett import Selection
+
+KEYS = ("cause", "model", "cluster")
+SHOWN = (
+    Shown("event", "event"),
+    Shown("jobs", "jobs", "int"),
+    Shown("count", "count", "int"),
+    Shown("share", "% of event", "ratio"),
+    Shown("per_1000_gpu_days", "per 1,000 GPU-days", "hours"),
+    Shown("low", "low", "hours"),
+    Shown("high", "high", "hours"),
+    Shown("shrunk", "shrunk", "hours"),
+    Shown("gpus", "GPUs", "hours"),
+    Shown("mttf_hours", "MTTF h", "hours"),
+    Shown("mttf_low_hours", "low", "hours"),
+    Shown("mttf_high_hours", "high", "hours"),
+    Shown("method", "interval"),
+)
+
+
+@click.command("reliability", short_help=COMMANDS["reliability"])
+@click.option("--by", type=click.Choice(KEYS), default="model", show_default=True, help="What rates are given by.")
+@click.option(
+    "--gpus", type=click.IntRange(min=1), help="GPUs of the job whose MTTF is given; by default the mean held."
+)
+@selection_options
+@lake
+@output_options
+def command(by: str, gpus: int | None, selection: Selection, lake: Path, out: Output) -> None:
+    """Show failures and preemptions per GPU-day, with 95 % intervals, and the mean time to failure of a job.
+
+    The interval is exact while the jobs look Poisson; where failures come in bursts (Pearson's dispersion test), the
+    jobs are its clusters, and it says so.
+    """
+    import ettlog
+    from ettlog.cli.output import emit
+    from ettlog.ett import describe
+    from ettlog.tables import View
+
+    fleet = ettlog.open(lake)
+    frame = ettlog.reliability(fleet, by=by, gpus=gpus, **selection)
+    window = describe(fleet, selection)[0]
+    rule = "counted: starts that ended by failure or preemption, per GPU-day held; jobs with a trainer's log only"
+    emit(View(frame, [window, rule], notes(frame), (Shown(by, by), *SHOWN)), out)
+
+
+def notes(frame: pl.DataFrame) -> list[str]:
+    """Return what a reader must know before using the rates."""
+    wide = int(frame["method"].str.contains("overdispersed").sum())
+    said = "MTTF is of a job of so many GPUs: 24 h / (rate per GPU-day x GPUs)"
+    bursts = f"{wide} of {frame.height} rows are overdispersed: failures come in bursts, or not everywhere alike"
+    return [said, *([bursts] if wide else [])]

@@ -1,0 +1,234 @@
+"""The controller's log, `slurmctld.log`: when hardware was given and taken back, and why, to the millisecond.
+
+It is the only place that tells why a job was requeued, which node did not come up and who preempted whom. An attempt
+runs from its allocation to the first line that ends it; several lines may tell of one end. GPUs are not logged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+from ettlog.parse import jsonl, undated
+from ettlog.parse.attempts import Waiting
+from ettlog.parse.blocks import open_source
+from ettlog.parse.gather import BAD_TIME, IGNORED, LONG, MATCHED, TORN, UNMATCHED, Facts, Instant
+from ettlog.parse.parsed import Parsed, ScanOptions
+
+NAME = "slurmctld"
+MAX_LINE, NODES = 1 << 16, 10_000
+SUBMIT, START, END, NOTE = "submit", "start", "end", "note"
+_JOB = r"JobI[dD]=(?P<id>\d{1,18}(?:_(?:\d{1,18}|\*)|\+\d{1,9})?)(?:\((?P<raw>\d{1,18})\))?"
+_STAMP = re.compile(r"(?:slurmctld: )?\[(?P<stamp>[^\]\n]{8,40})\] ?(?:\[[^\]]{0,40}\] )?(?P<rest>.*)\Z", re.S)
+_LEVEL = re.compile(r"(?:(?:fatal|error|debug\d?|info|verbose):\s+){1,3}")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One kind of message: what it does to a job's attempt, and the state an attempt ends in."""
+
+    kind: str
+    does: str
+    state: str | None
+    pattern: re.Pattern[str]
+
+
+def _message(kind: str, does: str, state: str | None, pattern: str) -> Message:
+    return Message(kind, does, state, re.compile(pattern.replace("JOB", _JOB, 1).replace("OTHER", r"JobI[dD]=\S+")))
+
+
+MESSAGES = (
+    _message("submitted", SUBMIT, None, r"_slurm_rpc_submit_batch_(?:pack_|het_)?job: JOB "),
+    _message(
+        "allocate", START, None,
+        r"(?:sched|backfill)\S*: (?:Allocate|_slurm_rpc_allocate_resources|\S*_start_job: Started|Started) JOB"
+        r"(?: in (?P<partition>\S+))?(?: (?:on |NodeList=)(?P<nodes>\S+))?(?: #CPUs=(?P<cpus>\d{1,9}))?"
+        r"(?: Partition=(?P<queue>\S+))?",
+    ),
+    _message(
+        "preempted", END, "PREEMPTED",
+        r"(?:\w+: )?[Pp]reempted JOB has been (?:(?P<again>requeued)|killed|checkpointed|cancel)",
+    ),
+    _message("preempted", NOTE, None, r"(?:\w+: )?[Pp]reempted JOB "),
+    _message("requeue_due_to_failure", END, "REQUEUED", r"requeue job JOB due to failure of node (?P<node>\S+)"),
+    _message("killed_on_failed_node", END, "NODE_FAIL", r"Killing JOB on failed node (?P<node>\S+)"),
+    _message("batch_missing", END, "REQUEUED", r"Batch JOB missing from (?:batch )?node (?P<node>\S+) .*[Rr]equeu"),
+    _message("batch_missing", END, "NODE_FAIL", r"Batch JOB missing from (?:batch )?node (?P<node>\S+)"),
+    _message("requeuing", END, "REQUEUED", r"(?:\w+: )?(?:[Rr]equeuing|[Rr]equeued?(?: job)?) JOB"),
+    _message("requeuing", END, "REQUEUED", r"_?job_complete: (?:requeue JOB|JOB .*\brequeu)"),
+    _message("complete", END, "NODE_FAIL", r"_?job_complete: JOB cancelled by node failure"),
+    _message("complete", END, "CANCELLED", r"_?job_complete: JOB cancelled by"),
+    _message("complete", END, "OUT_OF_MEMORY", r"_?job_complete: JOB OOM failure"),
+    _message("complete", END, "COMPLETED", r"_?job_complete: JOB WEXITSTATUS (?P<code>0)\b"),
+    _message("complete", END, "FAILED", r"_?job_complete: JOB WEXITSTATUS (?P<code>\d{1,5})"),
+    _message("complete", END, "FAILED", r"_?job_complete: JOB WTERMSIG (?P<signal>\d{1,3})"),
+    _message("complete", END, "COMPLETED", r"_?job_complete: JOB done"),
+    _message("time_limit", END, "TIMEOUT", r"Time limit exhausted for JOB"),
+    _message("cancelled", END, "CANCELLED", r"_?job_signal: \d+ of (?:running|pending|suspended) JOB successful"),
+    _message("kill_request", NOTE, None, r"_slurm_rpc_kill_job2?: REQUEST_KILL_JOB JOB"),
+    _message("power", NOTE, None, r"POWER: .*\bJOB"),
+)  # fmt: skip
+"""Messages about jobs, in the order in which they are tried."""
+OF_NODES = (
+    ("update_node", re.compile(r"update_node: node (?P<node>\S+) (?:reason set to: (?P<reason>.*)|state set to .*)\Z")),
+    ("node_down", re.compile(r"(?:\w+: )?[Nn]odes? (?P<node>\S+) not (?:resumed|responding)(?P<reason>.*)\Z")),
+    ("power_down", re.compile(r"powering down node (?P<node>\S+)")),
+    ("power", re.compile(r"POWER: (?:power_save: )?.*?(?:nodes? (?P<node>\S+))?\Z")),
+)
+_KNOWN = re.compile(
+    rb"^(?:slurmctld: )?\[[^\]\n]{8,40}\] ?(?:(?:error|debug\d?|info): +)?(?:sched: Allocate JobI[dD]=|_slurm_rpc_\w+: "
+    rb"|sched/backfill: |backfill: |_?job_complete: |requeue job JobI|Requeuing JobI|POWER: |update_node: node "
+    rb"|slurmctld version |Time limit exhausted for JobI|[Pp]reempted JobI)",
+    re.M,
+)
+
+
+def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
+    """Tell by its first lines whether a file is a log of Slurm's controller."""
+    return head.lstrip()[:1] in (b"[", b"s") and _KNOWN.search(head) is not None
+
+
+def read(path: Path, options: ScanOptions) -> Parsed:
+    """Read the log. Raise SourceRefusedError like the scanner."""
+    reader = _Reader(undated.facts_of(NAME, options))
+    with open_source(path, budget=options.limits.output) as source:
+        for line in jsonl.lines(source, MAX_LINE):
+            reader.facts.count(LONG if line.long else reader.line(line), line.text)
+        reader.close()
+        return reader.facts.parsed(source)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One attempt of a job: what is known of it so far."""
+
+    line: int
+    id: str
+    raw: str
+    clock: str
+    submit: int | None = None
+    start: int | None = None
+    partition: str | None = None
+    nodes: str | None = None
+    cpus: int | None = None
+    restarts: int = 0
+    ended: int | None = None
+    """The instant at which the attempt before this one ended."""
+
+
+class _Reader:
+    """Follows the jobs through the log."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._jobs: Waiting[_Attempt] = Waiting()
+        self._reasons: OrderedDict[str, str] = OrderedDict()
+
+    def line(self, line: jsonl.Line) -> str:
+        """Take one line and return its outcome."""
+        text = line.text.decode("utf-8", "replace").rstrip()
+        if not text:
+            return IGNORED
+        match = _STAMP.match(text)
+        if match is None:
+            return UNMATCHED if line.ended else TORN
+        rest = _LEVEL.sub("", match["rest"], count=1)
+        for message in MESSAGES if "JobI" in rest else ():
+            found = message.pattern.match(rest)
+            if found:
+                at = self._instant(match["stamp"])
+                return self._job(line.number, at, message, found, rest) if at else BAD_TIME
+        for kind, pattern in OF_NODES:
+            found = pattern.match(rest)
+            if found:
+                return self._node(line.number, self._instant(match["stamp"]), kind, found.groupdict())
+        return UNMATCHED
+
+    def _instant(self, stamp: str) -> Instant | None:
+        return undated.instant(self.facts, stamp)
+
+    def _node(self, number: int, at: Instant | None, kind: str, found: dict[str, str | None]) -> str:
+        node, reason = found.get("node"), (found.get("reason") or "").strip() or None
+        if node and reason:
+            self._reasons[node] = reason[:256]
+            if len(self._reasons) > NODES:
+                self._reasons.popitem(last=False)
+        clock = at.clock if at else "none"
+        self.facts.alloc(number, "mark", clock, node=node, state=kind, reason=reason, start_us=at.us if at else None)
+        return MATCHED
+
+    def _job(self, number: int, at: Instant, message: Message, found: re.Match[str], text: str) -> str:
+        cells = found.groupdict()
+        name, raw = found["id"], found["raw"] or re.split(r"[_+]", found["id"])[0]
+        self.facts.alloc(
+            number, "mark", at.clock, id=name, raw=raw, state=message.kind, reason=text, node=cells.get("node"),
+            start_us=at.us,
+        )  # fmt: skip
+        job = self._jobs.get(raw)
+        if message.does == SUBMIT:
+            self._keep(_Attempt(number, name, raw, at.clock, submit=at.us))
+        elif message.does == START:
+            self._started(number, at, name, raw, cells)
+        elif message.does == END and job is not None:
+            self._ended(job, at, message, cells)
+        return MATCHED
+
+    def _keep(self, job: _Attempt) -> None:
+        given_up = self._jobs.heard(job.raw, job)
+        if given_up is not None:
+            self._write(given_up, None, None, None, {})
+
+    def _started(self, number: int, at: Instant, name: str, raw: str, cells: dict[str, str | None]) -> None:
+        before = self._jobs.get(raw)
+        if before is not None and before.start is not None:
+            return  # the allocation is told of again
+        submit = None if before is None else before.submit
+        job = _Attempt(number, name, raw, at.clock, submit=submit, start=at.us)
+        job.restarts = 0 if before is None else before.restarts
+        job.partition = cells.get("partition") or cells.get("queue")
+        job.nodes = cells.get("nodes")
+        job.cpus = int(cells["cpus"] or 0) if cells.get("cpus") else None
+        self._keep(job)
+
+    def _ended(self, job: _Attempt, at: Instant, message: Message, cells: dict[str, str | None]) -> None:
+        """End the attempt that is open; a job that is requeued waits from here on."""
+        again = message.state == "REQUEUED" or bool(cells.get("again"))
+        if job.start is None and job.ended is not None:
+            if again and job.submit is None:  # the end was told of before; that the job comes back only now
+                job.submit, job.restarts = at.us, job.restarts + 1
+            return
+        if job.start is None and message.state != "CANCELLED":
+            return  # it ended, but its begin lies before this log
+        self._write(job, at.us, message.state, self._why(message, cells), cells)
+        waits = _Attempt(job.line, job.id, job.raw, at.clock, at.us if again else None, ended=at.us)
+        waits.restarts = job.restarts + again
+        self._keep(waits)
+
+    def _why(self, message: Message, cells: dict[str, str | None]) -> str:
+        node = cells.get("node")
+        if not node:
+            return message.kind
+        told = self._reasons.get(node)
+        return f"failure of node {node}: {told}" if told else f"failure of node {node}"
+
+    def _write(
+        self, job: _Attempt, end: int | None, state: str | None, why: str | None, cells: dict[str, str | None]
+    ) -> None:
+        if job.ended is not None and job.start is None and end is None:
+            return  # what follows is not in this log
+        one = job.nodes is not None and "[" not in job.nodes and "," not in job.nodes
+        code, signal = cells.get("code"), cells.get("signal")
+        self.facts.alloc(
+            job.line, "job", job.clock, id=job.id, raw=job.raw, partition=job.partition, cpus=job.cpus,
+            node=job.nodes if one else None, nodes=1 if one else None,
+            state=state or ("RUNNING" if job.start is not None else "PENDING"), reason=why, submit_us=job.submit,
+            start_us=job.start, end_us=end, restarts=job.restarts,
+            exit_code=int(code) if code else None, exit_signal=int(signal) if signal else None,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Write down the attempts that are open at the end of the log."""
+        while self._jobs:
+            self._write(self._jobs.popitem(last=False)[1], None, None, None, {})

@@ -1,0 +1,143 @@
+"""The log of Slurm's controller: attempts, why they ended, and lines that tell of one thing again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ettlog
+from tests.scheduling import jobs, read, us
+
+
+def log(*lines: str) -> str:
+    """Write lines with a stamp each, ten seconds and seven milliseconds apart."""
+    return "".join(f"[2031-04-05T06:0{at // 6}:{at % 6}0.{at * 7:03d}] {line}\n" for at, line in enumerate(lines))
+
+
+def rows(tmp_path: Path, *lines: str, **options: Any) -> list[dict[str, Any]]:
+    """Return the attempts that lines tell of."""
+    return jobs(read(tmp_path / "slurmctld.log", "slurmctld", log(*lines), **options))
+
+
+START = "sched: Allocate JobId=55 NodeList=m7 #CPUs=96 Partition=big"
+
+
+def test_a_failed_resume_ends_an_attempt_and_the_next_waits_from_there(tmp_path: Path) -> None:
+    """Two lines tell of one requeue; the node's own reason is kept, and the wait counts from the requeue."""
+    first, second = rows(
+        tmp_path,
+        START,
+        "POWER: no more nodes to resume for job JobId=55",
+        "update_node: node m7 reason set to: (Code:NoCapacity)Failure when resuming nodes",
+        "requeue job JobId=55 due to failure of node m7",
+        "Requeuing JobId=55",
+        "sched/backfill: _start_job: Started JobId=55 in big on m8",
+    )
+    assert (first["state"], first["reason"]) == (
+        "REQUEUED",
+        "failure of node m7: (Code:NoCapacity)Failure when resuming nodes",
+    )
+    assert first["end_us"] - first["start_us"] == 30_021_000
+    assert (second["submit_us"], second["start_us"]) == (first["end_us"], us("2031-04-05T06:00:50.035"))
+    assert (second["state"], second["end_us"], second["restarts"], second["node"]) == ("RUNNING", None, 1, "m8")
+
+
+@pytest.mark.parametrize(
+    ("line", "state", "reason"),
+    [
+        ("_job_complete: JobId=55 WEXITSTATUS 0", "COMPLETED", "complete"),
+        ("_job_complete: JobId=55 WEXITSTATUS 3", "FAILED", "complete"),
+        ("_job_complete: JobId=55 WTERMSIG 9", "FAILED", "complete"),
+        ("_job_complete: JobId=55 OOM failure", "OUT_OF_MEMORY", "complete"),
+        ("_job_complete: JobId=55 cancelled by node failure", "NODE_FAIL", "complete"),
+        ("_job_complete: requeue JobId=55 per user/system request", "REQUEUED", "requeuing"),
+        ("Time limit exhausted for JobId=55", "TIMEOUT", "time_limit"),
+        ("error: Killing JobId=55 on failed node m7", "NODE_FAIL", "failure of node m7"),
+        ("preempted JobId=55 has been killed to reclaim resources for JobId=60", "PREEMPTED", "preempted"),
+        ("Batch JobId=55 missing from batch node m7 (not found), Requeuing job", "REQUEUED", "failure of node m7"),
+        ("_job_signal: 9 of running JobId=55 successful 0x8004", "CANCELLED", "cancelled"),
+    ],
+)
+def test_ends_and_their_causes(tmp_path: Path, line: str, state: str, reason: str) -> None:
+    """Each way to end names the state that accounting shows for it; further lines about the end change nothing."""
+    (row,) = rows(tmp_path, START, line, "_job_complete: JobId=55 done")
+    assert (row["state"], row["reason"], row["end_us"]) == (state, reason, us("2031-04-05T06:00:10.007"))
+
+
+def test_a_preempted_job_that_is_requeued_comes_back(tmp_path: Path) -> None:
+    """The job that was preempted is the one that ends; the other job's id on the line is not touched."""
+    text = "preempted JobId=55 has been requeued to reclaim resources for JobId=60"
+    found = rows(tmp_path, START, START.replace("55", "60"), text, START)
+    assert [(row["raw"], row["state"], row["restarts"]) for row in found] == [
+        ("55", "PREEMPTED", 0),
+        ("60", "RUNNING", 0),
+        ("55", "RUNNING", 1),
+    ]
+
+
+def test_three_equal_lines_are_one_start(tmp_path: Path) -> None:
+    """An allocation that is told three times is one attempt."""
+    assert len(rows(tmp_path, START, START, START)) == 1
+
+
+def test_an_end_without_a_begin_is_no_run(tmp_path: Path) -> None:
+    """Where the log begins in the middle, an end alone makes no attempt; the line stays as a mark."""
+    parsed = read(tmp_path / "slurmctld.log", "slurmctld", log("_job_complete: JobId=9 WEXITSTATUS 0"))
+    assert [(row["record"], row["state"]) for row in parsed.allocs.to_pylist()] == [("mark", "complete")]
+
+
+def test_submission_and_cancellation_while_waiting(tmp_path: Path) -> None:
+    """A job that was submitted and cancelled never started; one that was only submitted waits."""
+    cancelled, waiting = rows(
+        tmp_path,
+        "_slurm_rpc_submit_batch_job: JobId=70 InitPrio=42 usec=300",
+        "_slurm_rpc_submit_batch_job: JobId=71 InitPrio=42 usec=300",
+        "_job_signal: 9 of pending JobId=70 successful",
+    )
+    assert (cancelled["state"], cancelled["start_us"]) == ("CANCELLED", None)
+    assert cancelled["end_us"] - cancelled["submit_us"] == 20_014_000
+    assert (waiting["state"], waiting["start_us"], waiting["end_us"]) == ("PENDING", None, None)
+
+
+def test_ids_of_arrays_and_heterogeneous_jobs(tmp_path: Path) -> None:
+    """The number in brackets is the key of an array task and of a part."""
+    found = rows(tmp_path, START.replace("55", "55_3(58)"), START.replace("55", "50+1(51)"))
+    assert [(row["id"], row["raw"]) for row in found] == [("55_3", "58"), ("50+1", "51")]
+
+
+def test_stamps_with_an_offset_and_without_a_year(tmp_path: Path) -> None:
+    """A stamp with its offset is exact; one without a year stands in the year that was told, or in none of its own."""
+    path = tmp_path / "slurmctld.log"
+    (row,) = jobs(read(path, "slurmctld", f"[2031-04-05T06:00:00.250+02:00] {START}\n"))
+    assert (row["start_us"], row["clock"]) == (us("2031-04-05T04:00:00.250"), "exact")
+    (row,) = jobs(read(path, "slurmctld", f"[Apr 05 06:00:00] {START}\n", year_hint=2031, zone="UTC"))
+    assert row["start_us"] == us("2031-04-05T06:00:00")
+    (row,) = jobs(read(path, "slurmctld", f"[Apr 05 06:00:00] {START}\n"))
+    assert row["clock"] == "date_nominal"
+
+
+def test_one_attempt_in_accounting_and_in_the_log_is_counted_once(tmp_path: Path) -> None:
+    """Whole seconds there and milliseconds here are one attempt: 8 GPUs for 30 s; the log gives the cause."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "slurmctld.log").write_text(
+        log(START, "POWER: x", "POWER: x", "requeue job JobId=55 due to failure of node m7")
+    )
+    head = "JobID|JobIDRaw|State|Submit|Start|End|AllocTRES|NodeList|Cluster\n"
+    times = "2031-04-05T05:59:00|2031-04-05T06:00:00|2031-04-05T06:00:30"
+    (folder / "sacct.txt").write_text(
+        f"{head}55|55|NODE_FAIL|{times}|gres/gpu=8|m7|moon\n".replace("06:00:00", "05:59:59")
+    )
+    ettlog.ingest([folder], tmp_path / "lake")
+    fleet = ettlog.open(tmp_path / "lake")
+    (row,) = fleet.sql("SELECT state, reason, gpus, end_us - start_us AS us FROM allocation").to_dicts()
+    assert (row["state"], row["reason"], row["gpus"], row["us"]) == ("NODE_FAIL", "failure of node m7", 8, 31_000_000)
+    assert fleet.sql("SELECT sum(allocated_gpu_us) AS us FROM ledger")["us"].to_list() == [8 * 31_000_000]
+
+
+def test_lines_of_other_kinds_are_unmatched(tmp_path: Path) -> None:
+    """What is not known is counted by its shape, and lines without a stamp as well."""
+    parsed = read(tmp_path / "slurmctld.log", "slurmctld", log(START, "some plugin says hello") + "noise\n\n")
+    assert parsed.lines == {"matched": 1, "unmatched": 2, "ignored": 1}
