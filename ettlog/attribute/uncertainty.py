@@ -46,7 +46,7 @@ def logit_t(effective: Sequence[float] | Array, wall: Sequence[float] | Array, l
     `effective` and `wall` hold GPU time, one number a job. Delta method on z = (E - R W) / mean(W) with n - 1 degrees
     of freedom, on the logit scale so that the bounds stay inside 0 and 1. Raises NoDataError for one job.
     """
-    from scipy import stats
+    from scipy import special
 
     e, w = np.asarray(effective, dtype=np.float64), np.asarray(wall, dtype=np.float64)
     n = len(w)
@@ -55,7 +55,7 @@ def logit_t(effective: Sequence[float] | Array, wall: Sequence[float] | Array, l
     ratio, error, _ = _ratio_error(e, w)
     if not 0 < ratio < 1:
         return Interval(ratio, ratio, ratio, n, "logit-t by job")
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * error / (ratio * (1 - ratio))
+    half = float(special.stdtrit(n - 1, (1 + level) / 2)) * error / (ratio * (1 - ratio))
     centre = math.log(ratio / (1 - ratio))
     low, high = (1 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1))
     return Interval(ratio, low, high, n, "logit-t by job" + (", few jobs" if n < FEW_JOBS else ""))
@@ -87,6 +87,27 @@ def _ratio_error(effective: Array, wall: Array) -> tuple[float, float, int]:
         raise _refuse(n, "ETT")
     ratio = float(effective.sum() / wall.sum())
     return ratio, float(np.std((effective - ratio * wall) / wall.mean(), ddof=1)) / math.sqrt(n), n
+
+
+def log_ratio(before: Sequence[float] | Array, after: Sequence[float] | Array, level: float = 0.95) -> Interval:
+    """Return the ratio of geometric means, after over before, with Welch's interval on the logs.
+
+    For times of starts inside one run and one other: starts are replicates of what every start does, not of ETT.
+    Raises NoDataError where a side has fewer than two.
+    """
+    from scipy import special
+
+    sides = [np.log(np.asarray(side, dtype=np.float64)) for side in (before, after)]
+    if min(map(len, sides)) < 2:
+        raise _refuse(min(map(len, sides)), "the time of a start")
+    squares = [float(side.var(ddof=1)) / len(side) for side in sides]
+    shift, total, n = float(sides[1].mean() - sides[0].mean()), sum(squares), sum(map(len, sides))
+    if total == 0:
+        return Interval(math.exp(shift), math.exp(shift), math.exp(shift), n, "Welch on logs over starts")
+    freedom = total**2 / sum(square**2 / (len(side) - 1) for square, side in zip(squares, sides, strict=True))
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total)
+    low, high = math.exp(shift - half), math.exp(shift + half)
+    return Interval(math.exp(shift), low, high, n, "Welch on logs over starts")
 
 
 class Averages(NamedTuple):
