@@ -130,11 +130,12 @@ class Facts:
         A row without any instant has no clock.
         """
         row: dict[str, Any] = {key: shown(value) if isinstance(value, str) else value for key, value in fields.items()}
-        stamps = [row[name] for name in _STAMPS if row.get(name) is not None]
+        stamps: list[int] = [row[name] for name in _STAMPS if row.get(name) is not None]
         clock = clock if stamps else UNDATED
         self._clocks[clock] += 1
-        for us in stamps:
-            self.saw(Instant(us, clock))
+        if stamps:
+            self.saw(Instant(min(stamps), clock))
+            self.saw(Instant(max(stamps), clock))
         self.allocs.add({"line": line, "record": record, "clock": clock, **row})
 
     def local(self, text: str | bytes) -> Instant | None:
@@ -197,6 +198,8 @@ def shown(value: object) -> str | None:
     if value is None or value == "":
         return None
     text = str(value)[: MAX_NAME * 4]
+    if text.isprintable():
+        return text[:MAX_NAME]
     return "".join(mark if mark.isprintable() else " " for mark in text)[:MAX_NAME]
 
 

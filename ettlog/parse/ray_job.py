@@ -34,7 +34,6 @@ def rows(story: Story) -> Iterator[Fields]:
         "gpus": asked if ran is not None else None,
         "gpus_requested": asked,
         "restarts": count(job, "status", "failed"),
-        "task": cluster,
     }
 
 

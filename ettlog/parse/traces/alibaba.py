@@ -65,7 +65,7 @@ def pai_task(row: Row, _clock: Clock) -> list[Fields]:
     """Return the row of a task of 2020: `plan_gpu` is percent of a GPU for each of its instances."""
     each, instances = share(row["plan_gpu"], MILLI // 100), whole(row["inst_num"])
     wanted = None if each is None else each * (instances or 1)
-    words = {"state": known(row["status"]), "partition": known(row["gpu_type"]), "task": known(row["task_name"])}
+    words = {"state": known(row["status"]), "task": known(row["task_name"])}
     return [{**_named(row["job_name"]), **_run(row), **words, **gpus(wanted), "record": "task"}]
 
 

@@ -23,7 +23,7 @@ class BadCellError(ValueError):
 def known(text: str) -> str | None:
     """Return the text of a cell, or None for one of the words that stand for nothing."""
     text = text.strip()
-    return None if text.lower() in ABSENT_WORDS else text
+    return None if len(text) < 8 and text.lower() in ABSENT_WORDS else text
 
 
 def scaled(text: str, scale: int) -> int | None:
