@@ -61,7 +61,8 @@ def ett(
     window); `gpu_hours` and `share` of the group; `wall_gpu_hours`; `COMPONENT_gpu_hours` and `COMPONENT_share` of the
     wall for each component; `tts_hours` and `ttr_hours` (mean wall hours per cold start and per recovery);
     `tts_gpu_hours`, `ttr_gpu_hours`, `tts_share` and `ttr_share` (sums, and their share of the wall); `ett` (effective
-    / wall), `ett_formula` (1 - (TTS + TTR) / wall) and `residual` (`ett_formula` - `ett`). Shares are ratios between 0
+    / wall) with `ett_low` and `ett_high` (95 %, logit-t over the jobs; null for a single job), `ett_formula` (1 - (TTS
+    + TTR) / wall) and `residual` (`ett_formula` - `ett`). Shares are ratios between 0
     and 1.
 
     Args:

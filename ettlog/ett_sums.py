@@ -8,6 +8,7 @@ import polars as pl
 
 from ettlog import lifecycle
 from ettlog.conventions import DIVIDED
+from ettlog.ett_bounds import HIGH, LOW, bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,11 +72,29 @@ def summarise(frame: pl.DataFrame, starts: pl.DataFrame, keys: Sequence[str], ru
         sums = _means(sums, _shares(_sums(frame, [*keys, "job"], [*outer, "job"], rules)), keys)
     else:
         sums = _shares(sums)
+    sums = _bounded(sums, frame, keys, outer, rules)
     if len(keys) > len(outer):
         sums = sums.with_columns(ett=pl.lit(None, pl.Float64), ett_formula=pl.lit(None, pl.Float64)).with_columns(
             residual=pl.lit(None, pl.Float64)
         )
     return _ordered(_per_start(_counted(sums, starts, outer)), keys)
+
+
+def _bounded(
+    sums: pl.DataFrame, frame: pl.DataFrame, keys: Sequence[str], outer: Sequence[str], rules: dict[str, str]
+) -> pl.DataFrame:
+    """Join the interval of ETT over jobs; none where a group is one job, or divides the wall of jobs."""
+    none = pl.lit(None, pl.Float64)
+    if "job" in keys or len(keys) > len(outer) or frame["job"].n_unique() < 2:
+        return sums.with_columns(none.alias(LOW), none.alias(HIGH))
+    each = _sums(frame, [*keys, "job"], [*outer, "job"], rules)
+    jobs = each.select(*keys, effective=pl.col(EFFECTIVE).cast(pl.Float64), wall=pl.col("wall").cast(pl.Float64))
+    found = bounds(jobs, keys, of_sums=rules["mean"] == "ratio-of-sums")
+    if not keys:
+        return sums.join(found, how="cross")
+    joined = sums.join(found, on=list(keys), how="left", nulls_equal=True)
+    unseen = pl.col("ett").is_null()
+    return joined.with_columns(pl.when(~unseen).then(pl.col(name)).alias(name) for name in (LOW, HIGH))
 
 
 def _on_basis(frame: pl.DataFrame, basis: str) -> pl.DataFrame:
@@ -223,4 +242,4 @@ def columns_of() -> list[str]:
     parts = [f"{name}_{unit}" for name in lifecycle.COMPONENTS for unit in ("gpu_hours", "share")]
     counts = ["jobs", "starts", *COUNTS]
     ends = ["tts_hours", "ttr_hours", "tts_gpu_hours", "ttr_gpu_hours", "tts_share", "ttr_share"]
-    return [*counts, "gpu_hours", "share", "wall_gpu_hours", *parts, *ends, "ett", "ett_formula", "residual"]
+    return [*counts, "gpu_hours", "share", "wall_gpu_hours", *parts, *ends, "ett", LOW, HIGH, "ett_formula", "residual"]

@@ -138,7 +138,7 @@ def _plain(now: list[cascade.Launch], then: list[cascade.Launch]) -> tuple[float
     starts = {True: 0.0, False: 0.0}
     for one, other in zip(now, then, strict=True):
         starts[one.recovery] += one.cost - other.cost
-    rest = sum(a.lost + a.shutdown - b.lost - b.shutdown for a, b in zip(now, then, strict=True))
+    rest = sum((a.lost - b.lost) + (a.shutdown - b.shutdown) for a, b in zip(now, then, strict=True))
     return starts[False], starts[True], rest
 
 

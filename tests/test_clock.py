@@ -63,12 +63,14 @@ def test_layouts_are_read(text: bytes, value: int, zone: str, layout: str) -> No
         (b"E309 11:15:30.123456789", us(2000, 3, 9, 11, 15, 30, 123456), True),
         (b"E1206 11:15:30.123456", us(2000, 12, 6, 11, 15, 30, 123456), True),
         (b"I0229 00:00:00.000000", us(2000, 2, 29), True),
+        (b"04/05 06:07:08 [INFO|DP=0|TP=0|gpu-a]: iteration: 40", us(2000, 4, 5, 6, 7, 8), True),
+        (b"04/05 06:07:08", us(2000, 4, 5, 6, 7, 8), True),
         (b"[06:07:08.123]", us(1970, 1, 1, 6, 7, 8, 123000), False),
         (b"06:07:08 INFO", us(1970, 1, 1, 6, 7, 8), False),
     ],
 )
 def test_layouts_without_year_or_date(text: bytes, value: int, date: bool) -> None:
-    """glog and c10 stamps lack the year, times of day the date; both say so."""
+    """glog, c10 and recent nanotron stamps lack the year, times of day the date; both say so."""
     stamp = find(text)
     assert stamp is not None
     assert (stamp.us, stamp.year, stamp.date, stamp.zone) == (value, False, date, "local")

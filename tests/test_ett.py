@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import polars as pl
@@ -319,3 +320,28 @@ def test_now_is_the_newest_event() -> None:
     week = 7 * 24 * 60 * MINUTE
     found = resolve(10 * week, oldest_us=0, since="now-7d", until="now")
     assert (found.since_us, found.until_us) == (9 * week, 10 * week + 1)
+
+
+def hundred(name: str, effective: int) -> tuple[str, pl.DataFrame]:
+    """Return a job of model m7 that held hardware for 100 minutes, so many of them effective."""
+    pieces = (Piece(0, "other", "first_start", 100 - effective), Piece(0, "step", "steady", effective))
+    return "m7", segments(name, pieces)
+
+
+def test_interval_of_ett_is_the_logit_t_over_jobs() -> None:
+    """Jobs of .6, .7, .8: mean .7, se .1/sqrt(3), half width 4.302653 x se / .21 about log(7/3) on the logit scale."""
+    made = timeline({f"j{n}": hundred(f"j{n}", n) for n in (60, 70, 80)})
+    half, centre = 4.302653 * 0.1 / math.sqrt(3) / 0.21, math.log(0.7 / 0.3)
+    expected = [1 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1)]
+    for row in (only(measure(made, ALWAYS)), only(measure(made, ALWAYS, by="model"))):
+        assert [row["ett_low"], row["ett_high"]] == pytest.approx(expected, abs=1e-6)
+    mean = only(measure(made, ALWAYS, mean="mean-of-ratios"))
+    assert [mean["ett_low"], mean["ett_high"]] == pytest.approx(expected, abs=1e-6)
+
+
+def test_one_job_has_no_interval_and_neither_has_an_owner(golden: Timeline) -> None:
+    """A single job shows no variance; groups that divide a wall have no ETT to bound."""
+    assert only(measure(golden, ALWAYS))["ett_low"] is None
+    two = timeline({"a": hundred("a", 60), "b": hundred("b", 70)})
+    assert measure(two, ALWAYS, by="owner")["ett_low"].null_count() == measure(two, ALWAYS, by="owner").height
+    assert measure(two, ALWAYS, by="job")["ett_high"].null_count() == 2

@@ -90,6 +90,19 @@ def test_exit_codes_and_signals(tmp_path: Path) -> None:
     assert log(tmp_path, SUBMITTED, RUNS, abnormal)[0]["exit_signal"] == 9
 
 
+def test_gpus_are_told_at_either_end_of_a_run(tmp_path: Path) -> None:
+    """Event 001 of newer releases lists them, and the table below 005 does: usage, request, what was allocated."""
+    table = (
+        '\tPartitionable Resources : Usage Request Allocated Assigned\n\t   Gpus (Average) : 0.87 1 2 "GPU-1, GPU-2"\n'
+    )
+    bare = RUNS.replace("\tGPUs = 4\n", "")
+    ended = ENDED.replace("...\n", table + "...\n")
+    assert log(tmp_path, SUBMITTED, RUNS, ENDED)[0]["gpus"] == 4
+    assert log(tmp_path, SUBMITTED, bare, ended)[0]["gpus"] == 2
+    assert log(tmp_path, SUBMITTED, bare, ended.replace("0.87 1 2", "1 2"))[0]["gpus"] == 2
+    assert log(tmp_path, SUBMITTED, bare, ENDED)[0]["gpus"] is None
+
+
 def test_stamps_without_a_year(tmp_path: Path) -> None:
     """The old form has month and day only: the year is the one that is told."""
     text = (SUBMITTED + RUNS + ENDED).replace("2031-04-05", "04/05")
@@ -222,6 +235,27 @@ def test_a_save_that_the_next_start_did_not_restore_is_lost(joined: Fleet) -> No
     assert dict(natures.iter_rows())["replay"] == 89
     waits = "SELECT sum(end_us - begin_us) AS us FROM segment WHERE job LIKE '%trainer%' AND part = 'queue'"
     assert joined.sql(waits)["us"].to_list() == [70_000_000]
+
+
+def test_neighbours_out_of_order_break_nothing(tmp_path: Path) -> None:
+    """Clocks of whole seconds put a line before its neighbour: no check fails, and no time is negative."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    rows = [
+        ("10:00:00.0", "a1", "start", 0, "no checkpoint found"),
+        ("10:00:01.0", "a1", "loop_start", 0, "total_steps=90"),
+        ("10:00:31.6", "a1", "save_start", 30, "periodic"),
+        ("10:00:31.0", "a1", "save_done", 30, "periodic 0.340 s"),
+        ("10:01:31.0", "a1", "save_done", 90, "final 0.340 s"),
+        ("10:01:30.0", "a1", "exit", 90, "code 0"),
+    ]
+    (folder / "trainer.tsv").write_text(probe(*rows))
+    ettlog.ingest([folder], tmp_path / "lake")
+    fleet = ettlog.open(tmp_path / "lake")
+    assert "error" not in fleet.check()["level"].to_list()
+    lengths = fleet.sql("SELECT end_us - begin_us AS us FROM segment")["us"].to_list()
+    assert lengths
+    assert min(lengths) > 0
 
 
 LOST = (

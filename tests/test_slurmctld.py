@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import ettlog
 from tests.scheduling import jobs, read, us
 
 
@@ -115,6 +116,25 @@ def test_stamps_with_an_offset_and_without_a_year(tmp_path: Path) -> None:
     assert row["start_us"] == us("2031-04-05T06:00:00")
     (row,) = jobs(read(path, "slurmctld", f"[Apr 05 06:00:00] {START}\n"))
     assert row["clock"] == "date_nominal"
+
+
+def test_one_attempt_in_accounting_and_in_the_log_is_counted_once(tmp_path: Path) -> None:
+    """Whole seconds there and milliseconds here are one attempt: 8 GPUs for 30 s; the log gives the cause."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "slurmctld.log").write_text(
+        log(START, "POWER: x", "POWER: x", "requeue job JobId=55 due to failure of node m7")
+    )
+    head = "JobID|JobIDRaw|State|Submit|Start|End|AllocTRES|NodeList|Cluster\n"
+    times = "2031-04-05T05:59:00|2031-04-05T06:00:00|2031-04-05T06:00:30"
+    (folder / "sacct.txt").write_text(
+        f"{head}55|55|NODE_FAIL|{times}|gres/gpu=8|m7|moon\n".replace("06:00:00", "05:59:59")
+    )
+    ettlog.ingest([folder], tmp_path / "lake")
+    fleet = ettlog.open(tmp_path / "lake")
+    (row,) = fleet.sql("SELECT state, reason, gpus, end_us - start_us AS us FROM allocation").to_dicts()
+    assert (row["state"], row["reason"], row["gpus"], row["us"]) == ("NODE_FAIL", "failure of node m7", 8, 31_000_000)
+    assert fleet.sql("SELECT sum(allocated_gpu_us) AS us FROM ledger")["us"].to_list() == [8 * 31_000_000]
 
 
 def test_lines_of_other_kinds_are_unmatched(tmp_path: Path) -> None:

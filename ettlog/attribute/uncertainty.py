@@ -46,7 +46,7 @@ def logit_t(effective: Sequence[float] | Array, wall: Sequence[float] | Array, l
     `effective` and `wall` hold GPU time, one number a job. Delta method on z = (E - R W) / mean(W) with n - 1 degrees
     of freedom, on the logit scale so that the bounds stay inside 0 and 1. Raises NoDataError for one job.
     """
-    from scipy import stats
+    from scipy import special
 
     e, w = np.asarray(effective, dtype=np.float64), np.asarray(wall, dtype=np.float64)
     n = len(w)
@@ -55,7 +55,7 @@ def logit_t(effective: Sequence[float] | Array, wall: Sequence[float] | Array, l
     ratio, error, _ = _ratio_error(e, w)
     if not 0 < ratio < 1:
         return Interval(ratio, ratio, ratio, n, "logit-t by job")
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * error / (ratio * (1 - ratio))
+    half = float(special.stdtrit(n - 1, (1 + level) / 2)) * error / (ratio * (1 - ratio))
     centre = math.log(ratio / (1 - ratio))
     low, high = (1 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1))
     return Interval(ratio, low, high, n, "logit-t by job" + (", few jobs" if n < FEW_JOBS else ""))

@@ -27,6 +27,8 @@ WHOLE = (
     Shown("preemptions", "preempt", "int"),
     Shown("wall_gpu_hours", "wall GPU-h", "hours"),
     Shown("ett", "ETT %", "ratio"),
+    Shown("ett_low", "low", "ratio"),
+    Shown("ett_high", "high", "ratio"),
     Shown("ett_formula", "formula", "ratio"),
     Shown("residual", "residual", "points"),
     Shown("tts_hours", "TTS h", "hours"),
@@ -121,7 +123,7 @@ def grouped(frame: pl.DataFrame, by: list[str], total: pl.DataFrame | None) -> V
 
 def notes(frame: pl.DataFrame, by: list[str] | None = None) -> list[str]:
     """Return what a reader must know before using the numbers."""
-    return [*_unknown_time(frame), *(line for key in by or () for line in _unnamed(frame, key))]
+    return [*_few_jobs(frame, by), *_unknown_time(frame), *(line for key in by or () for line in _unnamed(frame, key))]
 
 
 def _unnamed(frame: pl.DataFrame, key: str) -> list[str]:
@@ -131,6 +133,15 @@ def _unnamed(frame: pl.DataFrame, key: str) -> list[str]:
 
     jobs = int(frame.filter(pl.col(key).is_null())["jobs"].sum()) if key in NAMED_BY else 0
     return [f"{count(jobs, 'job')} without a {key}: ettlog.toml can name it ({NAMED_BY[key]})"] if jobs else []
+
+
+def _few_jobs(frame: pl.DataFrame, by: list[str] | None) -> list[str]:
+    import polars as pl
+
+    few = frame.filter((pl.col("jobs") < FEW_JOBS) & pl.col("ett_low").is_not_null()).height
+    if not by or not few:
+        return []
+    return [f"few jobs: {few} of {frame.height} intervals rest on less than {FEW_JOBS} jobs, and cover less than 95 %"]
 
 
 def _unknown_time(frame: pl.DataFrame) -> list[str]:
@@ -148,6 +159,8 @@ NAMED_BY = {"model": "jobs.models", "cluster": "paths.cluster", "platform": "pat
 """Key of ettlog.toml that names what logs do not."""
 DATES = {"month": "%Y-%m"}
 """How periods are written; a week by its Monday."""
+FEW_JOBS = 30
+"""Jobs under which the interval of ETT covers less than it says."""
 UNKNOWN_BUDGET = 0.05
 """Share of the wall that may be unknown before a result says so."""
 
@@ -178,10 +191,18 @@ def _terms(row: dict[str, Any]) -> list[tuple[object, ...]]:
         ("TTR", row["ttr_gpu_hours"], row["ttr_share"], each[1]),
         ("NoF", None, None, f"{nof:,} = {causes}; {count(row['planned'], 'planned restart')} beside them"),
         (None, None, None, None),
-        ("ETT", None, row["ett"], "effective training / wall"),
+        ("ETT", None, row["ett"], "effective training / wall" + _sure(row)),
         ("ETT, formula", None, row["ett_formula"], "1 - (TTS + NoF x TTR) / wall"),
         ("residual", None, row["residual"], "formula - ETT: losses outside start-up and recovery"),
     ]
+
+
+def _sure(row: dict[str, Any]) -> str:
+    """Return the interval of ETT over jobs in words; nothing where there is none."""
+    if row["ett_low"] is None:
+        return ""
+    few = ", few jobs" if row["jobs"] < FEW_JOBS else ""
+    return f"; {100 * row['ett_low']:.1f} to {100 * row['ett_high']:.1f} % over jobs (95 %, logit-t{few})"
 
 
 def _each(hours: float | None, number: int, noun: str) -> str:

@@ -81,7 +81,7 @@ def command(
         f"modelled: the same work, observed faults, {supposed(factors, failures, gpus)}",
     ]
     endless = int(frame["endless"][0])
-    notes = [f"{count(endless, 'job')} would never end under this, and are left as they are"] if endless else []
+    notes = [f"{count(endless, 'job')} would never end under this: left as observed"] if endless else []
     if gpus != 1:
         notes.append(
             "assumed: work divides by the GPUs, faults come as many times as often, starts take as long as before"

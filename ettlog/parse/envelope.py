@@ -158,7 +158,7 @@ ENVELOPES: tuple[Envelope, ...] = (
     Envelope(
         "nanotron",
         b"01",
-        rb"(?P<stamp>\d\d/\d\d/20\d\d TIME) \[LEVEL\|DP=NUM\|PP=NUM\|TP=NUM(?:\|(?P<node>HOST))?\]: ",
+        rb"(?P<stamp>\d\d/\d\d(?:/20\d\d)? TIME) \[LEVEL\|DP=NUM(?:\|[A-Z]P=NUM){0,4}(?:\|(?P<node>HOST))?\]: ",
         b"04/05/2031 06:07:08 [INFO|DP=1|PP=0|TP=3|gpu-a]: ",
     ),
     Envelope(

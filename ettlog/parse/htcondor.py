@@ -43,8 +43,8 @@ _HEAD = re.compile(
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _VALUE = re.compile(r"\(return value (-?\d{1,9})\)")
 _SIGNAL = re.compile(r"\(signal (\d{1,3})\)")
-_GPUS = re.compile(r"\bGPUs=(\d{1,4})\b|^\s*GPUs\s*:.*?\s(\d{1,4})\s+(?:\"|\S*GPU-|\Z)")
-_USAGE = re.compile(r"^\s*Gpus\s*:\s*(?:[\d.]+\s+)?(\d{1,4})\s+(\d{1,4})\b", re.I)
+_GPUS = re.compile(r"\bGPUs\s*=\s*(\d{1,4})\b")
+_USAGE = re.compile(r"\s*Gpus(?: \(Average\))?\s*:(?:\s+[\d.]+){0,2}\s+(\d{1,4})(?:\s+\D.*)?\Z", re.I)
 
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
@@ -130,9 +130,13 @@ class _Log:
         run = self._runs.get(job)
         if run is not None and code == EXECUTE:
             found = _GPUS.search(text)
-            run.gpus = int(found[1] or found[2]) if found else run.gpus
-        elif self._ended is not None and len(self._ended[3]) < MAX_BODY:
-            self._ended[3].append(text.strip())
+            run.gpus = int(found[1]) if found else run.gpus
+        elif self._ended is not None:
+            run, _, _, texts = self._ended
+            used = _USAGE.match(text)
+            run.gpus = int(used[1]) if used else run.gpus
+            if len(texts) < MAX_BODY:
+                texts.append(text.strip())
         return IGNORED
 
     def _settle(self) -> None:
@@ -176,7 +180,7 @@ class _Log:
             run = _Run(number, run.job, at.clock, submit=at.us, runs=run.runs, asked=run.asked)
         found = _GPUS.search(text)
         run.line, run.start, run.where = number, at.us, where
-        run.gpus = int(found[1] or found[2]) if found else None
+        run.gpus = int(found[1]) if found else None
         run.runs += 1
         self._keep(run)
         return MATCHED

@@ -91,6 +91,8 @@ def _parsed(source: blocks.Reader, lines: _Lines, joiner: Joiner, rows: Rows) ->
     counts["ignored"] -= lines.long
     torn = bool(source.torn or counts["torn"])
     inferences = [ASSUMED] if rows.clocks["zone_assumed"] else []
+    missing = rows.restarts.note()
+    inferences += [missing] if missing else []
     return Parsed(
         events=arrow_schema("event").empty_table(),
         steps=arrow_schema("step").empty_table(),

@@ -34,8 +34,14 @@ tresusageinmin tresusageinminnode tresusageinmintask tresusageintot tresusageout
 tresusageoutmaxnode tresusageoutmaxtask tresusageoutmin tresusageoutminnode tresusageoutmintask tresusageouttot uid
 user usercpu wckey wckeyid workdir
 """
-KNOWN = frozenset(_NAMES.split())
+KNOWN = frozenset(_NAMES.split()) | {"tres"}
 """Column names of all releases, lower case."""
+SQUEUE = {
+    "name": "jobname", "username": "user", "numnodes": "nnodes", "nodes": "nnodes", "numcpus": "ncpus", "cpus": "ncpus",
+    "starttime": "start", "endtime": "end", "submittime": "submit", "eligibletime": "eligible", "timeused": "elapsed",
+    "time": "elapsed", "tresalloc": "tres", "restartcnt": "restarts",
+}  # fmt: skip
+"""What `squeue` calls a column -> what `sacct` does; `tres` is held by what runs and asked for by what waits."""
 FREE_TEXT = ("jobname", "comment", "admincomment", "systemcomment", "submitline", "workdir", "extra", "constraints")
 """Columns a user may write anything into, delimiters too."""
 
@@ -76,7 +82,7 @@ def find_layout(head: bytes, fields: tuple[str, ...] | None = None, delimiter: s
     found = next((layout for line in lines[:10] if (layout := _by_header(line, delimiter)) is not None), None)
     if found is not None or not fields:
         return found
-    names = tuple(name.partition("%")[0].strip().lower() for name in fields)
+    names = plain([name.partition("%")[0].strip().lower() for name in fields])
     if not {"jobid", "jobidraw"} & set(names):
         return None
     for trailing in (False, True):
@@ -84,6 +90,14 @@ def find_layout(head: bytes, fields: tuple[str, ...] | None = None, delimiter: s
         if any(line.count(layout.delimiter) == layout.delimiters and plausible(line, layout) for line in lines):
             return layout
     return None
+
+
+def plain(names: list[str]) -> tuple[str, ...]:
+    """Return the names of columns as `sacct` has them, where `squeue` wrote them."""
+    bare = [name.replace("-", "").replace("_", "") for name in names]
+    if "jobarrayid" in bare:
+        bare = [{"jobid": "jobidraw", "jobarrayid": "jobid"}.get(name, name) for name in bare]
+    return tuple(SQUEUE.get(name, name) for name in bare)
 
 
 def _by_header(line: bytes, told: str | None) -> Layout | None:
@@ -94,6 +108,7 @@ def _by_header(line: bytes, told: str | None) -> Layout | None:
     names = [name.decode("ascii", "replace").strip().lower() for name in line.split(delimiter)]
     trailing = names[-1] == "" and len(names) > 2
     names = names[:-1] if trailing else names
+    names = list(plain(names)) if line.isupper() else names  # as squeue writes them
     known = sum(name in KNOWN for name in names)
     if (
         len(names) < 2

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ettlog.parse import sacct_cells as cells
 from ettlog.parse.sacct_cells import ABSENT, BAD, SECOND
 from ettlog.parse.sacct_lines import JOB_ID, TIMES, Layout, Record
+from ettlog.parse.slurm_words import Restarts
 from ettlog.schema import arrow_schema
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Rows:
     first_us: int | None = None
     last_us: int | None = None
     clocks: Counter[str] = field(default_factory=Counter)
+    restarts: Restarts = field(default_factory=Restarts)
 
     def __post_init__(self) -> None:
         """Make the clock of local times."""
@@ -118,7 +120,19 @@ class Rows:
         stamps = np.concatenate([times[name][good] for name in ("submit", "start", "end")])
         self._span(stamps[stamps > ABSENT])
         self.clocks.update({str(c["values"]): c["counts"] for c in kept.column("clock").value_counts().to_pylist()})
+        self._count_restarts(kept)
         self.batches.append(kept)
+
+    def _count_restarts(self, batch: pa.RecordBatch) -> None:
+        """Look at the restarts of the jobs that have any: attempts may be missing."""
+        import pyarrow.compute as pc
+
+        again = batch.filter(pc.greater(batch.column("restarts"), 0))
+        for record, raw, count in zip(
+            *(again.column(name).to_pylist() for name in ("record", "raw", "restarts")), strict=True
+        ):
+            if record == "job":
+                self.restarts.saw(raw, count)
 
     def _repair_ends(self, read: Cut, times: dict[str, np.ndarray[Any, Any]], elapsed: pa.Array) -> None:
         """Move an end that a clock change put before its start: the printed duration tells whether that happened."""
@@ -173,7 +187,7 @@ class Rows:
             "elapsed_us": elapsed,
             "suspended_us": each(read.first("suspended"), cells.duration, pa.int64(), count),
             "gpus": self._gpus(read, start),
-            "gpus_requested": each(read.first("reqtres"), cells.gpus, pa.int32(), count),
+            "gpus_requested": each(read.first("reqtres", "tres"), cells.gpus, pa.int32(), count),
             "exit_code": each(read.first("exitcode"), lambda cell: cells.exit_code(cell)[0], pa.int32(), count),
             "exit_signal": each(read.first("exitcode"), lambda cell: cells.exit_code(cell)[1], pa.int32(), count),
         }
@@ -217,7 +231,7 @@ class Rows:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        texts = read.first("alloctres")
+        texts = read.first("alloctres", "tres")
         if texts is None:
             return pa.nulls(read.rows, pa.int32())
         found = each(texts, cells.gpus, pa.int32(), read.rows)

@@ -44,19 +44,22 @@ def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every re
 
 def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the jobs. Raise SourceRefusedError like the scanner."""
-    facts, repeats = Facts(NAME, options), Repeats()
+    facts, repeats, restarts = Facts(NAME, options), Repeats(), words.Restarts()
     told = False
     with open_source(path, budget=options.limits.output) as source:
         values = Values(source, lists=("jobs",))
         for value in values:
-            outcome, gpus = _take(facts, repeats, value.line, value.found)
+            outcome, gpus = _take(facts, repeats, restarts, value.line, value.found)
             told = told or gpus
             facts.count(TORN if values.torn and value.found is None else outcome, lines=value.lines)
         facts.count(IGNORED, lines=values.rest)
+        note = restarts.note()
+        if note:
+            facts.note(note)
         return words.unless_told(facts.parsed(source), told)
 
 
-def _take(facts: Facts, repeats: Repeats, line: int, found: Any) -> tuple[str, bool]:
+def _take(facts: Facts, repeats: Repeats, restarts: words.Restarts, line: int, found: Any) -> tuple[str, bool]:
     if not isinstance(found, dict):
         return BAD_RECORD, False
     if "job_id" not in found:
@@ -69,6 +72,7 @@ def _take(facts: Facts, repeats: Repeats, line: int, found: Any) -> tuple[str, b
         return BAD_RECORD, False
     if repeats(repr(rows).encode("utf-8", "replace")):
         return DUPLICATE, False
+    restarts.saw(f"{rows[0]['cluster']}/{rows[0]['raw']}", rows[0]["restarts"])
     for fields in rows:
         facts.alloc(line, **fields)
     return MATCHED, any(fields.get("gpus") for fields in rows)

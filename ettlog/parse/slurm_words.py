@@ -82,6 +82,30 @@ def asked(line: str | None, nodes: int | None) -> int | None:
     return int(each[1] or 1) * nodes if each and nodes else None
 
 
+class Restarts:
+    """Counts restarts that records tell of against the records of restarted attempts that there are."""
+
+    def __init__(self) -> None:
+        """Know of none yet."""
+        self._seen: dict[str, tuple[int, int]] = {}
+
+    def saw(self, raw: str, restarts: int | None) -> None:
+        """Take one attempt and the number of restarts before it."""
+        if restarts:
+            records, most = self._seen.get(raw, (0, 0))
+            self._seen[raw] = (records + 1, max(most, restarts))
+
+    def note(self) -> str | None:
+        """Return a sentence on jobs whose earlier attempts are not in the source, or None."""
+        short = sum(most > records for records, most in self._seen.values())
+        jobs = "1 job was" if short == 1 else f"{short} jobs were"
+        return (
+            f"{jobs} restarted more often than the records show: attempts are missing (sacct lists all with -D)"
+            if short
+            else None
+        )
+
+
 def unless_told(parsed: Parsed, told: bool) -> Parsed:
     """Return what was read; where no record of the source names a GPU, whether any was held is not known."""
     import pyarrow as pa

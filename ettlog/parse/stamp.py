@@ -36,7 +36,7 @@ class Stamp(NamedTuple):
 _FIND = re.compile(
     rb"(?<![\w.:])(?:"
     rb"(?P<y>\d{4})-(?P<mo>\d\d)-(?P<d>\d\d)(?P<sep>[T _-])"
-    rb"|(?P<usmo>\d\d)/(?P<usd>\d\d)/(?P<usy>\d{4}) "
+    rb"|(?P<usmo>\d\d)/(?P<usd>\d\d)(?:/(?P<usy>\d{4}) | (?=\d\d:\d\d:\d\d(?: \[[A-Z]{4,8}\||$)))"
     rb"|[IWEFVC](?P<gmo>\d{1,2})(?P<gd>\d\d) "
     rb"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<cmo>[A-Z][a-z][a-z]) {1,2}(?P<cd>\d{1,2}) "
     rb"|(?P<tod>\[?)(?=\d\d:\d\d:\d\d))"
@@ -146,8 +146,9 @@ def _day(match: re.Match[bytes]) -> tuple[int | None, str, bool]:
     if match["y"]:
         layout = {b"T": "iso", b" ": "iso_blank", b"_": "torchelastic", b"-": "hccl"}[match["sep"]]
         return _ordinal(int(match["y"]), int(match["mo"]), int(match["d"])), layout, True
-    if match["usy"]:
-        return _ordinal(int(match["usy"]), int(match["usmo"]), int(match["usd"])), "us_slash", True
+    if match["usmo"]:
+        year = match["usy"]
+        return _ordinal(int(year or _LEAP), int(match["usmo"]), int(match["usd"])), "us_slash", bool(year)
     if match["gmo"]:
         return _ordinal(_LEAP, int(match["gmo"]), int(match["gd"])), "glog", False
     year = match["cy"]

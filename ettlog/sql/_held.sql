@@ -35,7 +35,7 @@ timed AS (
       -- a source that tells neither state nor end says nothing about what came behind the last line of the log
       WHEN a.state IS NULL AND s.written_us IS NOT NULL THEN greatest(coalesce(a.start_us, a.submit_us), s.written_us)
       WHEN upper(coalesce(a.state, 'RUNNING')) IN ('RUNNING', 'COMPLETING', 'SUSPENDED', 'STOPPED', 'PENDING', 'CONFIGURING', 'RESIZING', 'ACTIVE',
-        'CREATED', 'ADMITTED', 'INQUEUE', 'WAITING', 'SUBMITTED', 'RUNNABLE', 'STARTING', 'INPROGRESS')
+        'CREATED', 'ADMITTED', 'INQUEUE', 'WAITING', 'SUBMITTED', 'RUNNABLE', 'STARTING', 'INPROGRESS', 'EXECUTING', 'S', 'Q')
         THEN least(CASE WHEN a.clock = 'relative' THEN n.trace_us ELSE n.now_us END, CASE WHEN a.follows_us > a.start_us THEN a.follows_us END)
       ELSE greatest(coalesce(a.start_us, a.submit_us), coalesce(s.last_us, 0)) END) AS until_us
   FROM named AS a LEFT JOIN seen AS s ON s.job = a.job CROSS JOIN _now AS n
@@ -60,8 +60,9 @@ SELECT job, cluster, id, raw,
     WHEN 'PREEMPTED' THEN 'preempted' WHEN 'INTERRUPTED' THEN 'preempted'
     WHEN 'NODE_FAIL' THEN 'node_failure' WHEN 'BOOT_FAIL' THEN 'node_failure'
     WHEN 'CANCELLED' THEN 'cancelled' WHEN 'KILLED' THEN 'cancelled' WHEN 'STOPPED' THEN 'cancelled' WHEN 'ABORTED' THEN 'cancelled'
-    WHEN 'COMPLETED' THEN 'completed' WHEN 'COMPLETE' THEN 'completed' WHEN 'SUCCEEDED' THEN 'completed' WHEN 'PASS' THEN 'completed'
+    WHEN 'COMPLETED' THEN 'completed' WHEN 'COMPLETE' THEN 'completed' WHEN 'SUCCEEDED' THEN 'completed' WHEN 'PASS' THEN 'completed' WHEN 'DONE' THEN 'completed'
     WHEN 'FAILED' THEN 'failed' WHEN 'RESTARTING' THEN 'failed' WHEN 'RESTARTINGJOBSET' THEN 'failed' WHEN 'OUT_OF_MEMORY' THEN 'failed'
+    WHEN 'EXIT' THEN 'failed'
     END END END AS end_state,
   CASE WHEN status = 'OUT_OF_MEMORY' OR reason = 'OOMKilled' THEN 'oom'
     WHEN status IN ('PREEMPTED', 'INTERRUPTED') OR reason IN ('PreemptionByScheduler', 'Preempted') THEN 'preemption'

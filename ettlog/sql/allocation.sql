@@ -1,5 +1,5 @@
 -- One row per allocation of a job, or request for one: what the scheduler recorded.
--- needs: _offer, source, _stream, launch, name_fact
+-- needs: _told, source, _stream, launch, name_fact
 -- job: job; the scheduler's id where no trainer log belongs to it
 -- cluster: cluster, where known
 -- id: job id as printed
@@ -19,7 +19,7 @@
 -- evidence: path and line of the record, with a note where it belongs to the job by an inference
 WITH kept AS (
   SELECT *, coalesce(start_us, max(start_us) OVER (PARTITION BY at_cluster, raw, submit_us)) AS begun_us
-  FROM _offer
+  FROM _told
 ),
 latest AS (
   SELECT *, row_number() OVER (PARTITION BY at_cluster, raw, submit_us, begun_us,
