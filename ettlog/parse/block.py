@@ -44,7 +44,7 @@ class BlockScan:
         hits = source.engine.finder.find(memoryview(self.data)[: self.end])
         source.hits += len(hits.at) + len(hits.step_at)
         events = self._events(hits.at.tolist())
-        steps = StepLines(source, self.block, self.newline, self.read)
+        steps = StepLines(source, self.block, self.newline, self.read, source.facts.idle(events))
         self.fast = steps.read(hits)
         self._neighbours([event for event in events if event.ts == NULL], steps.undated)
         source.facts.add_events(events)

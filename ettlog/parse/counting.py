@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +20,30 @@ class Evidence:
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         """Find out which patterns need which."""
         self._lines: dict[int, list[int]] = {index: [] for index, one in enumerate(patterns) if one.needs}
-        self._bears: dict[int, list[int]] = {}
-        for index, one in enumerate(patterns):
-            name = f"{one.format}.{one.name}"
-            self._bears[index] = [needy for needy in self._lines if name in patterns[needy].needs]
+        needed = {name for index in self._lines for name in patterns[index].needs}
+        named = ((index, f"{one.format}.{one.name}") for index, one in enumerate(patterns))
+        self._bears = {
+            index: [needy for needy in self._lines if name in patterns[needy].needs]
+            for index, name in named
+            if name in needed
+        }
         self._openers: list[int] = []
         self._targets: list[tuple[int, int]] = []
 
     def note(self, line: int, pattern: int, opens: int, target: object) -> None:
         """Take note of an event: its line, pattern, whether it opens a launch, and the last step it announces."""
-        for needy in self._bears[pattern]:
+        for needy in self._bears.get(pattern, ()):
             self._lines[needy].append(line)
         if opens:
             self._openers.append(line)
         if isinstance(target, int):
             self._targets.append((line, target))
+
+    def idle(self, seen: Iterable[int]) -> frozenset[int]:
+        """Return the patterns that cannot count yet: needy ones that neither a line before nor one of the events `seen`
+        bears out."""
+        borne = {needy for pattern in seen for needy in self._bears.get(pattern, ())}
+        return frozenset(needy for needy, lines in self._lines.items() if not lines and needy not in borne)
 
     def counted(self, line: Ints, pattern: NDArray[np.int16] | Ints, target: Ints) -> NDArray[np.bool_]:
         """Tell which steps count, given line, pattern and target of each, sorted by line.

@@ -84,8 +84,8 @@ class StepReader:
         """Yield the known templates that may read a line, then one learnt from it."""
         known = self._known.setdefault(pool.key, _Known({}, []))
         plain = line.translate(ZEROS)
-        yield from known.whole.get(plain, ())
-        yield from [one for one in known.local if plain.startswith(one.plain)]
+        old = [*known.whole.get(plain, ()), *(one for one in known.local if plain.startswith(one.plain))]
+        yield from [one for one in old if one.learnt.pattern in pool.patterns]
         template = self._learn(line, pool)
         if template is None:
             return

@@ -91,6 +91,10 @@ class Facts:
         if len(self.events) >= FLUSH:
             self._flush()
 
+    def idle(self, events: Sequence[Event]) -> frozenset[int]:
+        """Return the step patterns that cannot count in a block whose events these are."""
+        return self._evidence.idle(event.pattern for event in events)
+
     def add_steps(self, steps: Steps) -> None:
         """Take the steps of one block, sorted by line."""
         self._steps.append(steps)

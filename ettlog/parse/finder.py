@@ -60,9 +60,11 @@ class Finder:
             for number, gate in enumerate(gates.literals)
             if gate in stepping
         }
-        self._step_anchors: dict[bytes, list[int]] = {}
+        anchored: dict[bytes, list[int]] = {}
         for index in frequent:
-            self._step_anchors.setdefault(patterns[index].anchor, []).append(index)
+            anchored.setdefault(patterns[index].anchor, []).append(index)
+        self._step_owners = list(anchored.values())
+        self._step_search = _automaton(tuple(anchored), MatchKind.Standard)
 
     def find(self, text: memoryview) -> Hits:
         """Return all literals found in `text`."""
@@ -81,7 +83,10 @@ class Finder:
 
     def wanted_steps(self, line: bytes) -> list[int]:
         """Return the step patterns whose anchors are on a line, in their order."""
-        return sorted(index for anchor, owners in self._step_anchors.items() if anchor in line for index in owners)
+        if self._step_search is None:
+            return []
+        found = {hit[0] for hit in self._step_search.find_matches_as_indexes(line, overlapping=True)}
+        return sorted(index for anchor in found for index in self._step_owners[anchor])
 
     def wanted(self, line: bytes) -> list[int]:
         """Return the event patterns whose literals are on a line, in their order."""

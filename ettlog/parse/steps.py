@@ -20,6 +20,7 @@ from ettlog.parse.vector import Rows, select
 
 Ints = NDArray[np.int64]
 _EMPTY: Ints = np.zeros(0, np.int64)
+NO_ROWS = Rows(_EMPTY, _EMPTY, _EMPTY.astype(np.int8), _EMPTY.astype(np.int16), tuple(_EMPTY for _ in COLUMNS))
 _TWINS = (-1, -2, 0, 1)
 """Which dated lines of a lower tier may be about an undated step, by distance: two before, two behind."""
 
@@ -39,8 +40,16 @@ class ReadLine(Protocol):
 class StepLines:
     """The step lines of one block."""
 
-    def __init__(self, source: Source, block: Block, newline: NDArray[np.bool_], read_line: ReadLine) -> None:
-        """Keep the block, where its newlines are, and how to read one line."""
+    def __init__(
+        self,
+        source: Source,
+        block: Block,
+        newline: NDArray[np.bool_],
+        read_line: ReadLine,
+        idle: frozenset[int] = frozenset(),
+    ) -> None:
+        """Keep the block, where its newlines are, how to read one line, and the patterns that cannot count in it."""
+        self._idle = idle
         self._source, self._block, self._newline, self._read_line = source, block, newline, read_line
         self.undated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
         """Where undated step lines begin, and their numbers in the source."""
@@ -90,14 +99,18 @@ class StepLines:
         key = np.where(whole, key, _CUT)
         for one in np.unique(key[seen]).tolist():
             mine = seen & (key == one)
-            pools.append(
-                Pool(one, steps[one] if one >= 0 else self._source.engine.step_patterns, begin[mine], end[mine])
-            )
+            patterns = steps[one] if one >= 0 else self._source.engine.step_patterns
+            ready = tuple(index for index in patterns if index not in self._idle)
+            if ready:
+                pools.append(Pool(one, ready, begin[mine], end[mine]))
         return pools
 
     def _one(self, begin: int, end: int, wanted: Sequence[int]) -> Rows:
         if len(wanted) > 1:
             wanted = self._source.engine.finder.wanted_steps(bytes(self._block.data[begin:end]))
+        wanted = [index for index in wanted if index not in self._idle]
+        if not wanted:
+            return NO_ROWS
         found = self._read_line(begin, end, wanted, many=True)
         return Rows(
             np.full(len(found), begin),
@@ -130,7 +143,7 @@ class StepLines:
 
 def _joined(parts: Sequence[Rows]) -> Rows:
     if not parts:
-        return Rows(_EMPTY, _EMPTY, _EMPTY.astype(np.int8), _EMPTY.astype(np.int16), tuple(_EMPTY for _ in COLUMNS))
+        return NO_ROWS
     return Rows(
         np.concatenate([part.at for part in parts]),
         np.concatenate([part.ts for part in parts]),

@@ -11,6 +11,9 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 from ettlog.parse.clock import SourceClock
 from ettlog.parse.stamp import SECOND, Stamp, find
@@ -36,11 +39,16 @@ _LITERALS = (b'"time_ms":', b":::MLPv0.", b"\n[1", b"0000 00:00:1")
 _DATED = re.compile(rb"(?:20\d\d-\d\d-\d\d[T _]|\d\d/\d\d/20\d\d )\d\d:\d\d:\d\d")
 
 
+@cache
+def _literals() -> BytesAhoCorasick:
+    return BytesAhoCorasick(_LITERALS, matchkind=MatchKind.LeftmostFirst)
+
+
 def learn(head: bytes, clock: SourceClock) -> None:
     """Tell a clock of the first local stamp and epoch value whose difference most pairs in a text share; else
     nothing.
     """
-    if not any(text in head for text in _LITERALS):
+    if not _literals().find_matches_as_indexes(head):
         return
     epochs = [(match.start(), _micros(match)) for match in _EPOCH.finditer(head)]
     if not epochs:
