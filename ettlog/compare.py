@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ettlog import cascade, compare_means, pairs
+from ettlog import cascade, compare_means, ett_sums, pairs
+from ettlog.conventions import settle
 from ettlog.errors import NoDataError, UsageError
 from ettlog.ett import Selection, Timeline, configured, load, matching, measure, period
 
@@ -105,6 +106,7 @@ def _compared(timeline: Timeline, found: list[tuple[Pair, Side, Side]], rules: C
     _, left, right = found[0]
     jobs = (by_job(timeline, left, rules), by_job(timeline, right, rules))
     means = compare_means.single(frame, *jobs, history(timeline, left, right, rules))
+    means = means.vstack(compare_means.starts(_recoveries(timeline, left, rules), _recoveries(timeline, right, rules)))
     return Comparison(frame, means, tuple(compare_means.sentences(means, frame)))
 
 
@@ -128,6 +130,16 @@ def _whole(timeline: Timeline, side: Side, rules: Conventions) -> dict[str, Any]
 def by_job(timeline: Timeline, side: Side, rules: Conventions) -> pl.DataFrame:
     """Return one row per job of a side, as `ett.measure` by job gives it; jobs whose ETT is unknown are left out."""
     return measure(_only(timeline, side.jobs), side.span, by="job", **rules).drop_nulls("ett")
+
+
+def _recoveries(timeline: Timeline, side: Side, rules: Conventions) -> list[float]:
+    """Return the wall hours of every recovery of a side."""
+    import polars as pl
+
+    rows = ett_sums.rows(_only(timeline, side.jobs), side.span, settle(rules))
+    spent = rows.filter(pl.col("stage").is_in(ett_sums.TTR_STAGES)).group_by("job", "start")
+    us = spent.agg((pl.col("end_us") - pl.col("begin_us")).sum().alias("us")).sort("job", "start")["us"]
+    return [value / ett_sums.MICROS_PER_HOUR for value in us]
 
 
 def history(timeline: Timeline, left: Side, right: Side, rules: Conventions) -> list[float]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 METRICS = ("points", "tts_saved_hours", "ttr_saved_hours", "ttr_over_tts", "recovery_share")
 """What is averaged over pairs; ratios both as a mean of ratios and pooled, as a ratio of sums."""
+LEFT = "ttr_after_over_before"
+"""A single pair's recoveries: their time after over that before."""
 SUMMARY: dict[str, pl.DataType] = {
     "metric": pl.String(), "n": pl.Int64(), "mean": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
     "p": pl.Float64(), "median": pl.Float64(), "median_low": pl.Float64(), "median_high": pl.Float64(),
@@ -80,6 +82,15 @@ def single(frame: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame, history
     return pl.DataFrame([row | bounds | {"method": found.method, "note": ""}], schema=SUMMARY)
 
 
+def starts(before: list[float], after: list[float]) -> pl.DataFrame:
+    """Return the summary of the recoveries of one pair: what is left of a recovery's time, as a ratio; or no row."""
+    if min(len(before), len(after)) < 2 or min(before + after) <= 0:
+        return pl.DataFrame(schema=SUMMARY)
+    found = uncertainty.log_ratio(before, after)
+    row = {"metric": LEFT, "n": found.n, "mean": found.estimate, "low": found.low, "high": found.high}
+    return pl.DataFrame([row | {"method": found.method, "note": ""}], schema=SUMMARY)
+
+
 def _interval(frame: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame, history: list[float]) -> Interval:
     if min(left.height, right.height) > 1:
         sides = [(side["ett"] * side["wall_gpu_hours"], side["wall_gpu_hours"]) for side in (left, right)]
@@ -102,6 +113,9 @@ def sentences(means: pl.DataFrame, frame: pl.DataFrame) -> Iterator[str]:
     for name, text in (("ttr_over_tts", _ratio), ("recovery_share", _share)):
         for row in means.filter(pl.col("metric") == name).drop_nulls("mean").iter_rows(named=True):
             yield text(row, frame[name])
+    for row in means.filter(pl.col("metric") == LEFT).iter_rows(named=True):
+        bounds = f"{100 * row['low']:.0f} to {100 * row['high']:.0f} %"
+        yield f"a recovery takes {100 * row['mean']:.0f} % of its former time: {bounds} (95 %, {row['method']})"
     yield from _unlike(frame)
 
 

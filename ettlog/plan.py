@@ -11,6 +11,7 @@ from ettlog.attribute import uncertainty
 from ettlog.errors import NoDataError, UsageError
 from ettlog.ett import Selection, load, matching, measure, period
 from ettlog.lifecycle import RECOVERY_KINDS
+from ettlog.tables import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,13 +132,14 @@ def _spread(timeline: Timeline, selection: Selection) -> tuple[float | None, str
 
     frame = measure(timeline, period(timeline, selection), by=["model", "job"]).drop_nulls("ett")
     frame = frame.filter(pl.col("job").is_in(matching(timeline.job, selection.get("jobs"), selection.get("models"))))
-    groups = frame.group_by("model").agg(pl.len(), pl.col("ett").var()).filter(pl.col("len") > 1)
+    groups = frame.drop_nulls("model").group_by("model").agg(pl.len(), pl.col("ett").var()).filter(pl.col("len") > 1)
     freedom = int(groups["len"].sum()) - groups.height
     if freedom < 1:
         return None, ""
     pooled = groups.select(((pl.col("len") - 1) * pl.col("ett")).sum()).item() / freedom
     jobs, models = int(groups["len"].sum()), groups.height
-    text = f"sqrt(2) x the standard deviation within {models} models over {jobs} jobs; rollouts among them widen it"
+    where = f"{count(models, 'model')} over {count(jobs, 'job')}"
+    text = f"sqrt(2) x the standard deviation within {where}; rollouts among them widen it"
     return 100 * math.sqrt(2 * pooled), text
 
 

@@ -176,3 +176,22 @@ def test_mean_of_ratios_and_ratio_of_sums_are_told_apart() -> None:
     found = uncertainty.averages([454, 545, 635, 768], [46, 51, 54, 65])
     assert found.of_ratios == pytest.approx(11.03, abs=0.005)
     assert found.of_sums == pytest.approx(11.12, abs=0.005)
+
+
+def test_recoveries_inside_a_pair_are_replicates_of_recovering() -> None:
+    """Recoveries of 20 and 20 e^.2 min against half of each: ratio .5, Welch on logs with two degrees of freedom."""
+    found = uncertainty.log_ratio([20, 20 * math.exp(0.2)], [10, 10 * math.exp(0.2)])
+    # each side: variance .02 over two starts; half width 4.302653 x sqrt(.02)
+    half = 4.302653 * math.sqrt(0.02)
+    assert found[:3] == pytest.approx((0.5, 0.5 * math.exp(-half), 0.5 * math.exp(half)), abs=1e-6)
+    with pytest.raises(NoDataError):
+        uncertainty.log_ratio([20], [10, 11])
+
+
+def test_single_pair_says_what_its_recoveries_show(published: Path) -> None:
+    """Model-a's two recoveries took 4,560 s each before and 2,253 after: 49 %, the same every time."""
+    found = ettlog.compare(ettlog.open(published), "model-a-baseline", "model-a-optimized")
+    row = found.summary.row(1, named=True)
+    assert (row["metric"], row["n"]) == ("ttr_after_over_before", 4)
+    assert row["mean"] == pytest.approx(2253 / 4560)
+    assert any(note.startswith("a recovery takes 49 % of its former time") for note in found.notes)

@@ -89,6 +89,27 @@ def _ratio_error(effective: Array, wall: Array) -> tuple[float, float, int]:
     return ratio, float(np.std((effective - ratio * wall) / wall.mean(), ddof=1)) / math.sqrt(n), n
 
 
+def log_ratio(before: Sequence[float] | Array, after: Sequence[float] | Array, level: float = 0.95) -> Interval:
+    """Return the ratio of geometric means, after over before, with Welch's interval on the logs.
+
+    For times of starts inside one run and one other: starts are replicates of what every start does, not of ETT.
+    Raises NoDataError where a side has fewer than two.
+    """
+    from scipy import special
+
+    sides = [np.log(np.asarray(side, dtype=np.float64)) for side in (before, after)]
+    if min(map(len, sides)) < 2:
+        raise _refuse(min(map(len, sides)), "the time of a start")
+    squares = [float(side.var(ddof=1)) / len(side) for side in sides]
+    shift, total, n = float(sides[1].mean() - sides[0].mean()), sum(squares), sum(map(len, sides))
+    if total == 0:
+        return Interval(math.exp(shift), math.exp(shift), math.exp(shift), n, "Welch on logs over starts")
+    freedom = total**2 / sum(square**2 / (len(side) - 1) for square, side in zip(squares, sides, strict=True))
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total)
+    low, high = math.exp(shift - half), math.exp(shift + half)
+    return Interval(math.exp(shift), low, high, n, "Welch on logs over starts")
+
+
 class Averages(NamedTuple):
     """Two averages of a ratio that are often mistaken for each other."""
 

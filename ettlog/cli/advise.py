@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ettlog.cli import COMMANDS
-from ettlog.cli.options import Output, lake, output_options, selection_options
+from ettlog.cli.options import UNKNOWN, Output, lake, output_options, selection_options
 from ettlog.tables import Shown
 
 if TYPE_CHECKING:
@@ -67,4 +67,4 @@ def arranged(frame: pl.DataFrame, *, every: bool) -> View:
     notes = [f"{count(quiet, 'model')} within one percent of the best: nothing to win there"] if quiet else []
     for why, number in frame.filter(pl.col("why") != "").group_by("why").len().sort("why").iter_rows():
         notes.append(f"{count(number, 'model')} without advice: {why}")
-    return View(chosen, (), notes, SHOWN, chosen.with_columns(spans))
+    return View(chosen, (), notes, SHOWN, chosen.with_columns(pl.col("model").fill_null(UNKNOWN), *spans))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "jsonl", "csv", "parquet", "md")
 
+UNKNOWN = "(unknown)"
+"""How a group without a name is written for people."""
+
 
 class Output(NamedTuple):
     """Where and how a result is written."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ettlog.cli import COMMANDS
-from ettlog.cli.options import Output, lake, output_options, selection_options
+from ettlog.cli.options import UNKNOWN, Output, lake, output_options, selection_options
 from ettlog.tables import Shown
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def command(by: str, gpus: int | None, selection: Selection, lake: Path, out: Ou
     The interval is exact while the jobs look Poisson; where failures come in bursts (Pearson's dispersion test), the
     jobs are its clusters, and it says so.
     """
+    import polars as pl
+
     import ettlog
     from ettlog.cli.output import emit
     from ettlog.ett import describe
@@ -58,7 +60,8 @@ def command(by: str, gpus: int | None, selection: Selection, lake: Path, out: Ou
     frame = ettlog.reliability(fleet, by=by, gpus=gpus, **selection)
     window = describe(fleet, selection)[0]
     rule = "counted: starts that ended by failure or preemption, per GPU-day held; jobs with a trainer's log only"
-    emit(View(frame, [window, rule], notes(frame), (Shown(by, by), *SHOWN)), out)
+    readable = frame.with_columns(pl.col(by).fill_null(UNKNOWN))
+    emit(View(frame, [window, rule], notes(frame), (Shown(by, by), *SHOWN), readable), out)
 
 
 def notes(frame: pl.DataFrame) -> list[str]:

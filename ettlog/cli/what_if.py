@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ettlog.cli import COMMANDS
-from ettlog.cli.options import Output, lake, output_options, selection_options
+from ettlog.cli.options import UNKNOWN, Output, lake, output_options, selection_options
 from ettlog.tables import Shown
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def command(
     The same work is done; each start costs what it cost, with the named parts scaled; faults strike at the instants at
     which they struck. All of it is modelled, nothing measured.
     """
+    import polars as pl
+
     import ettlog
     from ettlog.cli.output import emit
     from ettlog.ett import describe
@@ -86,7 +88,7 @@ def command(
         notes.append(
             "assumed: work divides by the GPUs, faults come as many times as often, starts take as long as before"
         )
-    emit(View(frame, header, notes, SHOWN), out)
+    emit(View(frame, header, notes, SHOWN, frame.with_columns(pl.col("model").fill_null(UNKNOWN))), out)
 
 
 def supposed(factors: dict[str, float], failures: float, gpus: float) -> str:
