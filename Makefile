@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_LAKE ?= demo.lake
 JOBS ?= auto
+SEED ?= 1
 
 .PHONY: help demo test check bench docs clean
 
@@ -37,7 +38,7 @@ demo: $(VENV)/.installed  ## Install, read the example fleet's logs, and show wh
 	$(BIN)/ettlog attribute --window 6mo --lake $(DEMO_LAKE)
 
 test: check  ## Install what the tests need, and run everything: lint, types, all tests
-	$(BIN)/python -m pytest -n $(JOBS) tests
+	$(BIN)/python -m pytest -n $(JOBS) --randomly-seed=$(SEED) tests
 
 check: $(VENV)/.testing  ## Lint and check types
 	$(BIN)/ruff check .
