@@ -24,6 +24,9 @@ COLOURS = dict(
 GAIN, LOSS, NOBODY, TOTAL = "#0072b2", "#d55e00", "#8a8f98", "#009e73"
 """Colours of what was saved, what was added, what nobody may claim, and of levels."""
 
+SHORT = dict(zip(COMPONENTS, ("sched", "init", "compile", "train", "wasted", "shutdown", "unknown"), strict=True))
+"""Component -> its name where room is short."""
+
 INK, MUTED, GRID, GROUND = "#1f2329", "#656d77", "#d5d9df", "#fefefd"
 THEMED = {INK: "currentColor", MUTED: "var(--muted)", GRID: "var(--line)", GROUND: "var(--card)"}
 """Colours of text and lines -> what `svg` writes for them, so that a page sets them for light and dark."""

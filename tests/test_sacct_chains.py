@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import ettlog
+from bench import accounting as generated
 from ettlog.fleet import Fleet
 from tests import accounting
 from tests.accounting import us
@@ -130,3 +131,10 @@ def test_squeue_with_its_own_header(tmp_path: Path) -> None:
     text = f"{head}7|x|RUNNING|2031-04-05T06:10:00|2031-04-05T06:00:00|4:59|2\n"
     (found,) = accounting.rows(accounting.read(tmp_path, text))
     assert (found["start_us"], found["elapsed_us"], found["nodes"]) == (us("2031-04-05T06:10:00"), 299_000_000, 2)
+
+
+def test_the_rows_that_speed_is_measured_with_are_all_read(tmp_path: Path) -> None:
+    """Three rows an attempt: a job and two steps, none of them lost."""
+    parsed = accounting.read(tmp_path, generated.HEAD + "".join(generated.rows(1, 300)))
+    assert parsed.lines == {"matched": 300, "ignored": 1}
+    assert [found["record"] for found in accounting.rows(parsed)].count("job") == 100

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+import ettlog
+from ettlog.fleet import Fleet
+from ettlog.ingest import IngestOptions, ingest
 from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.records import READERS, reader_for
 from tests.conftest import ROOT
@@ -296,3 +299,49 @@ def test_the_hard_rows(fact: Fact) -> None:
             assert (row["gpus_requested"] or 0) == example["gpus_requested"], (fact["file"], example)
         if "slots" in example:
             assert row["cpus"] == example["slots"], (fact["file"], example)
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Fleet:
+    """Return a lake of the two accounting files whose sums are published."""
+    lake = tmp_path_factory.mktemp("published") / "lake"
+    files = ("slurm_sacct_xdmod/phillips.log", "slurm_sacct_gcm/sample-sacct-output-midnight-edge-case.txt")
+    told: list[Fact] = json.loads((SCHEDULER / "facts.json").read_text(encoding="utf-8"))
+    fields = next(fact["needs"]["fields"] for fact in told if fact["file"] == files[0])
+    ingest(
+        [shared / "data/scheduler" / name for name in files], lake, options=IngestOptions(sacct_fields=tuple(fields))
+    )
+    return ettlog.open(lake)
+
+
+def test_published_sums_of_phillips(fleet: Fleet) -> None:
+    """4,285 rows: 2,324 completed, 1,717 failed, 243 cancelled of which 239 never started, one timeout; 506.913
+    GPU-hours and 11,767.988 core-hours.
+    """
+    phillips = "(SELECT a.* FROM alloc AS a JOIN source AS s ON s.key = a.key WHERE s.path LIKE '%phillips%')"
+    states = fleet.sql(f"SELECT state, count(*) AS jobs FROM {phillips} AS found GROUP BY state")
+    assert dict(states.iter_rows()) == {"COMPLETED": 2324, "FAILED": 1717, "CANCELLED": 243, "TIMEOUT": 1}
+    (sums,) = fleet.sql(
+        "SELECT count(*) - count(start_us) AS never, CAST(sum(gpus * (end_us - start_us)) AS BIGINT) AS gpu_us, "
+        f"CAST(sum(cpus * (end_us - start_us)) AS BIGINT) AS cpu_us FROM {phillips} AS found"
+    ).to_dicts()
+    assert sums["never"] == 239
+    assert round(sums["gpu_us"] / 3.6e9, 3) == 506.913
+    assert round(sums["cpu_us"] / 3.6e9, 3) == 11767.988
+
+
+def test_published_sums_at_midnight(fleet: Fleet) -> None:
+    """306 jobs and 880 steps, 68 of which end after their job, by 76 s at most; steps are no allocations."""
+    gcm = "(SELECT a.* FROM alloc AS a JOIN source AS s ON s.key = a.key WHERE s.path LIKE '%midnight%')"
+    levels = fleet.sql(f"SELECT record, count(*) AS n FROM {gcm} AS found GROUP BY record")
+    assert dict(levels.iter_rows()) == {"job": 306, "step": 880}
+    (late,) = fleet.sql(
+        f"SELECT count(*) AS n, max(t.end_us - j.end_us) AS us FROM {gcm} AS t JOIN {gcm} AS j "
+        "ON j.raw = t.raw AND j.record = 'job' AND t.record = 'step' WHERE t.end_us > j.end_us"
+    ).to_dicts()
+    assert (late["n"], late["us"]) == (68, 76_000_000)
+    states = fleet.sql(f"SELECT state, count(*) AS n FROM {gcm} AS found WHERE record = 'job' GROUP BY state")
+    assert dict(states.iter_rows()) == {
+        "FAILED": 259, "CANCELLED": 24, "COMPLETED": 18, "REQUEUED": 2, "OUT_OF_MEMORY": 2, "TIMEOUT": 1,
+    }  # fmt: skip
+    assert fleet.sql("SELECT count(*) AS n FROM allocation WHERE evidence LIKE '%midnight%'")["n"].to_list() == [306]

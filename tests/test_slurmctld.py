@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import ettlog
+from ettlog.fleet import Fleet
 from tests.scheduling import jobs, read, us
 
 
@@ -85,7 +86,10 @@ def test_three_equal_lines_are_one_start(tmp_path: Path) -> None:
 def test_an_end_without_a_begin_is_no_run(tmp_path: Path) -> None:
     """Where the log begins in the middle, an end alone makes no attempt; the line stays as a mark."""
     parsed = read(tmp_path / "slurmctld.log", "slurmctld", log("_job_complete: JobId=9 WEXITSTATUS 0"))
-    assert [(row["record"], row["state"]) for row in parsed.allocs.to_pylist()] == [("mark", "complete")]
+    assert [(row["record"], row["state"]) for row in parsed.allocs.to_pylist()] == [
+        ("mark", "complete"),
+        ("mark", "COMPLETED"),
+    ]
 
 
 def test_submission_and_cancellation_while_waiting(tmp_path: Path) -> None:
@@ -135,6 +139,50 @@ def test_one_attempt_in_accounting_and_in_the_log_is_counted_once(tmp_path: Path
     (row,) = fleet.sql("SELECT state, reason, gpus, end_us - start_us AS us FROM allocation").to_dicts()
     assert (row["state"], row["reason"], row["gpus"], row["us"]) == ("NODE_FAIL", "failure of node m7", 8, 31_000_000)
     assert fleet.sql("SELECT sum(allocated_gpu_us) AS us FROM ledger")["us"].to_list() == [8 * 31_000_000]
+
+
+def fleet(tmp_path: Path, **files: str) -> Fleet:
+    """Return a lake of some files."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_text(text)
+    ettlog.ingest([folder], tmp_path / "lake")
+    return ettlog.open(tmp_path / "lake")
+
+
+def test_an_attempt_that_ends_in_the_next_log_is_not_open(tmp_path: Path) -> None:
+    """The log was turned over while the job ran: its end is in the newer file, and so is its next attempt."""
+    newer = log("requeue job JobId=55 due to failure of node m7", START).replace("T06", "T07")
+    found = fleet(tmp_path, slurmctld_1_log=log(START), slurmctld_log=newer).sql(
+        "SELECT state, reason, submit_us, start_us, end_us FROM allocation ORDER BY start_us"
+    )
+    first, second = found.to_dicts()
+    assert (first["state"], first["reason"]) == ("REQUEUED", "failure of node m7")
+    assert first["end_us"] == second["submit_us"] == us("2031-04-05T07:00:00")
+    assert (second["state"], second["end_us"]) == ("RUNNING", None)
+
+
+def test_a_job_that_waits_in_the_log_and_ran_by_the_accounting_is_one(tmp_path: Path) -> None:
+    """The submission of one job, to the second and to the millisecond."""
+    text = "[2031-04-05T06:00:00.480] _slurm_rpc_submit_batch_job: JobId=55 InitPrio=42 usec=300\n"
+    head = "JobID|JobIDRaw|State|Submit|Start|End|AllocTRES|NodeList|Cluster\n"
+    times = "2031-04-05T06:00:00|2031-04-05T06:10:00|2031-04-05T06:40:00"
+    lake = fleet(tmp_path, slurmctld_log=text, sacct_txt=f"{head}55|55|COMPLETED|{times}|gres/gpu=8|m7|moon\n")
+    assert lake.sql("SELECT state FROM allocation")["state"].to_list() == ["COMPLETED"]
+
+
+def test_a_snapshot_without_a_cluster_belongs_to_the_one_that_is_known(tmp_path: Path) -> None:
+    """Accounting names the cluster, the snapshot does not: one attempt, waiting there and ended here."""
+    show = (
+        "JobId=55 JobName=pre UserId=kim(4001) JobState=PENDING Reason=Priority SubmitTime=2031-04-05T06:00:00 "
+        "EligibleTime=2031-04-05T06:00:00 StartTime=2031-04-05T09:00:00 EndTime=2031-04-06T09:00:00 NodeList= "
+        "ReqTRES=gres/gpu=8\n"
+    )
+    head = "JobID|JobIDRaw|State|Submit|Start|End|AllocTRES|NodeList|Cluster\n"
+    times = "2031-04-05T06:00:00|2031-04-05T06:10:00|2031-04-05T06:40:00"
+    lake = fleet(tmp_path, show_txt=show, sacct_txt=f"{head}55|55|COMPLETED|{times}|gres/gpu=8|m7|moon\n")
+    assert lake.sql("SELECT state, cluster FROM allocation").rows() == [("COMPLETED", "moon")]
 
 
 def test_lines_of_other_kinds_are_unmatched(tmp_path: Path) -> None:

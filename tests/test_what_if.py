@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ettlog
 from ettlog.cascade import Launch, replay
@@ -117,3 +119,25 @@ def test_command_is_labelled_modelled(fleet: Fleet, monkeypatch: pytest.MonkeyPa
     printed = run("what-if", "--halve", "restore", "--scale", "compile=0.2", "--gpus", "4").stdout
     assert "modelled: the same work, observed faults, restore x 0.5, compile x 0.2, GPUs x 4" in printed
     assert "assumed: work divides by the GPUs" in printed
+
+
+TIMES = st.integers(1, 500).map(float)
+LAUNCHES = st.lists(st.builds(Launch, TIMES, TIMES, TIMES, TIMES, st.booleans()), min_size=1, max_size=8)
+
+
+@given(LAUNCHES)
+def test_replay_of_what_was_observed_is_the_observed_wall(now: list[Launch]) -> None:
+    """Any job that trains in every loop: unchanged costs give back its wall, and each recovery it met."""
+    wall, met = replay(now, now)
+    observed = sum(one.cost + one.effective + one.lost + one.shutdown for one in now)
+    assert wall == pytest.approx(observed, rel=1e-9)
+    assert met == sum(one.recovery for one in now[1:])
+
+
+@given(LAUNCHES, st.floats(0, 1))
+def test_cheaper_starts_never_cost_more_than_the_observed_job_and_its_faults(now: list[Launch], share: float) -> None:
+    """Cutting every start keeps the wall between the work alone and what was observed."""
+    wall, _ = replay(now, [one._replace(cost=one.cost * share) for one in now])
+    observed = sum(one.cost + one.effective + one.lost + one.shutdown for one in now)
+    assert sum(one.effective for one in now) - 1e-6 <= wall
+    assert wall <= observed * (1 + 1e-9) + max(one.shutdown for one in now)

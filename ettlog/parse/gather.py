@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ettlog.lifecycle import CAUSES, CLOCKS, KIND_BY_NAME
@@ -67,6 +68,9 @@ class Table:
         packed = []
         for column, field in zip(self._columns, self._schema, strict=True):
             values = [row.get(column.name) for row in self._rows]
+            if all(value is None for value in values):
+                packed.append(_nulls(field.type, len(values)))
+                continue
             if column.type.startswith("int"):
                 bound = _INT64 if column.type == "int64" else _INT32
                 values = [value if value is not None and -bound <= value <= bound else None for value in values]
@@ -90,6 +94,16 @@ class Table:
         if at >= 0:
             table = table.set_column(at, self._schema.field(at), pa.array(numbers))
         return table if not np.any(np.diff(lines) < 0) else table.take(pa.array(np.argsort(lines, kind="stable")))
+
+
+@lru_cache(maxsize=32)
+def _nulls(kind: pa.DataType, count: int) -> pa.Array:
+    """Return a column without a value; batches share it, for most columns of most sources are empty."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(pa.nulls(count, kind.index_type), pa.array([], kind.value_type))
+    return pa.nulls(count, kind)
 
 
 class Facts:

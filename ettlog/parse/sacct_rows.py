@@ -125,14 +125,13 @@ class Rows:
 
     def _count_restarts(self, batch: pa.RecordBatch) -> None:
         """Look at the restarts of the jobs that have any: attempts may be missing."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        again = batch.filter(pc.greater(batch.column("restarts"), 0))
-        for record, raw, count in zip(
-            *(again.column(name).to_pylist() for name in ("record", "raw", "restarts")), strict=True
-        ):
-            if record == "job":
-                self.restarts.saw(raw, count)
+        jobs = pc.equal(batch.column("record").cast(pa.string()), "job")
+        again = batch.filter(pc.and_(jobs, pc.greater(batch.column("restarts"), 0)))
+        for raw, count in zip(again.column("raw").to_pylist(), again.column("restarts").to_pylist(), strict=True):
+            self.restarts.saw(raw, count)
 
     def _repair_ends(self, read: Cut, times: dict[str, np.ndarray[Any, Any]], elapsed: pa.Array) -> None:
         """Move an end that a clock change put before its start: the printed duration tells whether that happened."""

@@ -173,6 +173,13 @@ class _Reader:
             self._started(number, at, name, raw, cells)
         elif message.does == END and job is not None:
             self._ended(job, at, message, cells)
+        elif message.does == END:
+            # its begin lies before this log: an older one may hold it
+            self.facts.alloc(
+                number, "mark", at.clock, id=name, raw=raw, state=message.state, reason=self._why(message, cells),
+                start_us=at.us,
+            )  # fmt: skip
+            self._waits(_Attempt(number, name, raw, at.clock), at, message, cells)
         return MATCHED
 
     def _keep(self, job: _Attempt) -> None:
@@ -202,6 +209,11 @@ class _Reader:
         if job.start is None and message.state != "CANCELLED":
             return  # it ended, but its begin lies before this log
         self._write(job, at.us, message.state, self._why(message, cells), cells)
+        self._waits(job, at, message, cells)
+
+    def _waits(self, job: _Attempt, at: Instant, message: Message, cells: dict[str, str | None]) -> None:
+        """Keep a job whose attempt ended: it may come back."""
+        again = message.state == "REQUEUED" or bool(cells.get("again"))
         waits = _Attempt(job.line, job.id, job.raw, at.clock, at.us if again else None, ended=at.us)
         waits.restarts = job.restarts + again
         self._keep(waits)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ettlog.lifecycle import CAUSE_ROWS, COMPONENTS, END_STATES, PARTS, RECOVERY_KINDS, STAGES
+from ettlog.lifecycle import CAUSE_ROWS, COMPONENTS, END_STATES, RECOVERY_KINDS, STAGES
+from ettlog.plot import EFFECTIVE, SHORT
 from ettlog.report.page import Block, Notes, Section, Table
 from ettlog.tables import Shown
 
@@ -15,14 +16,13 @@ if TYPE_CHECKING:
     from ettlog.windows import Window
 
 TTR = [stage.stage for stage in STAGES if stage.term == "TTR"]
-EFFECTIVE = next(part.component for part in PARTS if part.role == "effective")
 MICROS_PER_HOUR = 3_600_000_000
 NOT_NAMED = "(not named)"
 RECOVERIES = (
     Shown("kind", "kind"), Shown("cause", "cause"), Shown("recoveries", "recoveries", "int"),
     Shown("jobs", "jobs", "int"),
     Shown("each_us", "mean wall", "span"), Shown("longest_us", "longest", "span"), Shown("gpu_hours", "GPU-h", "hours"),
-    *(Shown(f"{name}_share", f"{name.replace('_', ' ')} %", "ratio") for name in COMPONENTS if name != EFFECTIVE),
+    *(Shown(f"{name}_share", f"{SHORT[name]} %", "ratio") for name in COMPONENTS if name != EFFECTIVE),
 )  # fmt: skip
 FAILURES = (
     Shown("end_state", "end"), Shown("cause", "cause"), Shown("domain", "domain"), Shown("starts", "starts", "int"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import ettlog
@@ -55,8 +56,9 @@ def worst(scope: Scope) -> Section:
     if frame.height == 1:
         starts = scope.chosen("start").sort("k")
         blocks.append(Table("Starts", starts, STARTS))
-    title = "Jobs that lost most" if frame.height > 1 else "Timeline"
-    return Section("jobs", title, blocks, scope.command_of("jobs", "jobs", "models"), COUNTED)
+    if frame.height == 1:
+        return Section("jobs", "Timeline", blocks, shlex.join(["ettlog", "timeline", frame["job"][0]]), COUNTED)
+    return Section("jobs", "Jobs that lost most", blocks, scope.command_of("jobs", "jobs", "models"), COUNTED)
 
 
 def lost(by_job: pl.DataFrame, job: pl.DataFrame) -> pl.DataFrame:

@@ -150,5 +150,5 @@ def _file(name: str) -> str:
 
 def _cell(value: object, kind: str) -> Cell:
     number = numeric(kind)
-    key = "" if not number or value is None else repr(float(value))  # type: ignore[arg-type]
+    key = "" if not number or value is None else f"{float(value):.9g}"  # type: ignore[arg-type]
     return Cell(human(value, kind), key, number)

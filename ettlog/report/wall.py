@@ -36,9 +36,9 @@ METRIC = (
 )
 MODELS = (
     Shown("model", "model"), Shown("jobs", "jobs", "int"), Shown("starts", "starts", "int"),
-    Shown("failures", "failures", "int"), Shown("preemptions", "preempted", "int"),
+    Shown("failures", "fail", "int"), Shown("preemptions", "preempt", "int"),
     Shown("wall_gpu_hours", "GPU-h", "hours"), Shown("ett", "ETT %", "ratio"),
-    *(Shown(f"{name}_share", f"{name.replace('_', ' ')} %", "ratio") for name in COMPONENTS if name != plot.EFFECTIVE),
+    *(Shown(f"{name}_share", f"{plot.SHORT[name]} %", "ratio") for name in COMPONENTS if name != plot.EFFECTIVE),
     Shown("tts_hours", "TTS h", "hours"), Shown("ttr_hours", "TTR h", "hours"),
 )  # fmt: skip
 OWNERS = (
@@ -51,7 +51,9 @@ def headline(scope: Scope) -> Section:
     """Return ETT with its interval, what moved it, the terms of the formula, and the components."""
     row = scope.total()
     shares = [Share(name, plot.COLOURS[name], 100 * row[f"{name}_share"]) for name in _order()]
-    blocks: list[Block] = [Tiles(_tiles(scope, row)), Bar("Components, share of wall", shares), Notes(moved(scope))]
+    blocks: list[Block] = [Tiles(_tiles(scope, row)), Bar("Components, share of wall", shares)]
+    if lines := moved(scope):
+        blocks.append(Notes(lines))
     models = scope.by("model")
     if models.height > 1:
         blocks.append(Table("By model", models, MODELS))
@@ -107,7 +109,7 @@ def owners(scope: Scope) -> Section:
 
 
 def moved(scope: Scope) -> list[str]:
-    """Return what moved ETT: the change of the window, and the largest credits."""
+    """Return what moved ETT: the change of the window, and the largest credits; nothing for very few jobs."""
     import polars as pl
 
     from ettlog.report.credit import whole
@@ -116,11 +118,15 @@ def moved(scope: Scope) -> list[str]:
     if scope.narrowed or isinstance(found, EttlogError):
         return []
     head = found.header
+    if head["jobs"] < FEWEST:
+        return []
     verb = "rose" if head["points"] >= 0 else "fell"
     levels = f"{human(head['ett_before'], 'percent')} to {human(head['ett_after'], 'percent')}"
     lines = [f"ETT {verb} by {abs(head['points']):.1f} points within the window, {levels}."]
     sums = whole(found).group_by("optimization").agg(pl.col("points").sum())
-    for name, points in sums.filter(sums["optimization"] != "").sort("points", descending=True).head(3).iter_rows():
+    for name, points in (
+        sums.filter(sums["optimization"] != "").sort("points", "optimization").tail(3).reverse().iter_rows()
+    ):
         lines.append(f"{name}: {points:+.2f} points")
     return lines
 

@@ -12,6 +12,7 @@ from typing import Any
 from ettlog.parse.blocks import open_source
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, IGNORED, MATCHED, TORN, Facts
 from ettlog.parse.json_values import Values
+from ettlog.parse.k8s_object import parts, word
 from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.sacct_cells import Clock
 from ettlog.parse.sacct_rows import ASSUMED
@@ -59,7 +60,7 @@ def _row(job: dict[str, Any], number: int, attempt: Any, clock: Clock) -> Fields
     start = stamp(_text(attempt, "start_time"), clock)
     end = end_after(start, _text(attempt, "end_time"), clock)
     last = number >= len(job["attempts"]) - 1
-    machines = [found for found in attempt.get("detail") or [] if isinstance(found, dict)]
+    machines = parts(attempt, "detail")
     held = [found["gpus"] for found in machines if isinstance(found.get("gpus"), list)]
     return {
         "id": job["jobid"],
@@ -72,7 +73,7 @@ def _row(job: dict[str, Any], number: int, attempt: Any, clock: Clock) -> Fields
         "end_us": end,
         "nodes": len(machines),
         "gpus": sum(map(len, held)),
-        "node": _text(machines[0], "ip") if len(machines) == 1 else None,
+        "node": word(machines[0], "ip") if len(machines) == 1 else None,
         "restarts": number,
     }
 
