@@ -96,6 +96,18 @@ def source_rows(lake: Lake, config: Config) -> Rows:
     return rows
 
 
+def authorities(lake: Lake, config: Config) -> dict[str, dict[str, int]]:
+    """Return field of a source's identity -> authority it was taken from -> number of sources."""
+    from ettlog.parse import identity
+
+    found: dict[str, dict[str, int]] = {}
+    for entry in lake.sources():
+        for name, authority in identity.resolve(entry.path, entry.hints, config).how.items():
+            by = found.setdefault(name, {})
+            by[authority] = by.get(authority, 0) + 1
+    return found
+
+
 def line_rows(lake: Lake) -> Rows:
     """Return one row per current source and outcome of its lines."""
     return [

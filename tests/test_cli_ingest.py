@@ -48,6 +48,7 @@ def test_account_covers_files_lines_jobs_and_the_next_command(lake: tuple[Path, 
     lines = "181: 156 matched, 1 ignored, 19 unmatched, 1 bad_time, 1 bad_record, 1 duplicate, 2 torn"
     assert said["lines"] == lines
     assert said["jobs"] == "11 jobs, 8 starts in the lake"
+    assert said["identity"].startswith("job by file name (12)")  # no template, no generic name among the twelve
     assert said["unclaimed"].startswith("1: ")
     assert said["next"] == f"ettlog ett --by model --lake {lake[0]}"
     assert "read as UTC" in lake[1]

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ettlog.errors import EttlogError
+from ettlog.facts import authorities
 from ettlog.lifecycle import OUTCOMES
 from ettlog.sink import display
 from ettlog.tables import count
@@ -83,6 +84,19 @@ def _jobs(lake: Path) -> Iterator[str]:
         yield f"jobs      none: {display(error.what)}"
         return
     yield f"jobs      {count(jobs, 'job')}, {count(starts, 'start')} in the lake"
+    if fleet.lake is not None and fleet.config is not None:
+        yield from _identity(authorities(fleet.lake, fleet.config))
+
+
+def _identity(found: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Yield on what authority files were given to jobs: what a template or a line does not say is inferred."""
+    told = [
+        f"{name.removesuffix('_name')} by {' or '.join(f'{authority} ({by[authority]:,})' for authority in sorted(by))}"
+        for name, by in sorted(found.items(), key=lambda item: (item[0] != "job_name", item[0]))
+        if name != "part"
+    ]
+    if told:
+        yield f"identity  {'; '.join(told)}"
 
 
 def _inferences(pairs: Iterable[tuple[str, str]], few: int) -> Iterator[str]:
