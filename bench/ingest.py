@@ -101,13 +101,24 @@ def ripgrep(program: str, folder: Path, mode: str, workers: int, packed: bool, u
     patterns = [one for one in load_all().patterns if mode == "all" or one.kind != STEP]
     command = [program, "--no-config", "-c", f"-j{workers}", *(["-z"] if packed else [])]
     if union:
-        return [*command, "-e", "|".join(dict.fromkeys(_rust(one) for one in patterns)), str(folder)]
+        return [*command, "-e", "|".join(dict.fromkeys(_union_part(one) for one in patterns)), str(folder)]
     listed = Path(tempfile.gettempdir()) / f"ettlog-literals-{os.getpid()}"
     listed.write_bytes(b"\n".join(dict.fromkeys(one.anchor for one in patterns)))
     return [*command, "-F", "-f", str(listed), str(folder)]
 
 
 TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?<?[=!]|\(\?>|\(\?P<\w+>|\(\?:|\{[\d,]+\}|[()]|.", re.DOTALL)
+
+
+FOREIGN = re.compile(rb"\(\?(?:<?[=!]|P=|\()")
+"""Look-around, back-references and conditions: rg has none."""
+
+
+def _union_part(pattern: Pattern) -> str:
+    """Return the regex in Rust's syntax, or its literal where rg has nothing like it."""
+    if FOREIGN.search(pattern.expression):
+        return re.escape(pattern.anchor.decode())
+    return _rust(pattern)
 
 
 def _rust(pattern: Pattern) -> str:

@@ -201,7 +201,7 @@ def _sentences(name: str) -> Mapping[str, str]:
 
 
 def _with_plain_at(query: str) -> str:
-    """Quote the column name `at`, which DuckDB 2 reserves for AT TIME ZONE and AT (VERSION ...), where it stands alone."""
+    """Quote the column name `at` where it stands alone: DuckDB 2 reserves the word (AT TIME ZONE, AT VERSION)."""
     import duckdb
 
     tokens = duckdb.tokenize(query)

@@ -10,7 +10,7 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# A build must give the same verdict twice, so examples are fixed by default; HYPOTHESIS_PROFILE=deep looks for new ones.
+# A build must give the same verdict twice, so examples are fixed; HYPOTHESIS_PROFILE=deep looks for new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("deep", max_examples=2_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))

@@ -73,7 +73,8 @@ def test_mllog_run(tmp_path: Path) -> None:
     """Init, run, evaluations and timed steps of an MLPerf run, dated by their epoch values."""
     parsed = read(tmp_path, RUN)
     assert [(row[0], seconds(row[1])) for row in events(parsed, "ts")] == [
-        ("trainer_start", 0), ("trainer_start", 3), ("trainer_start", 4), ("init_mark", 9), ("train_start", 10), ("heartbeat", 10),
+        ("trainer_start", 0), ("trainer_start", 3), ("trainer_start", 4), ("init_mark", 9), ("train_start", 10),
+        ("heartbeat", 10),
         ("evaluation_begin", 14), ("heartbeat", 16), ("evaluation_end", 16), ("train_end", 17),
     ]  # fmt: skip
     assert [(row[0], seconds(row[1])) for row in steps(parsed, "ts")] == [(4096, 12), (8192, 14)]
@@ -81,7 +82,7 @@ def test_mllog_run(tmp_path: Path) -> None:
 
 
 def test_mllog_of_two_attempts_in_one_file(tmp_path: Path) -> None:
-    """A file opened for append holds two attempts: copies of one begin are one launch, a begin behind a stop is another."""
+    """A file opened for append holds two attempts: copies of a begin are one launch, one behind a stop is another."""
     parsed = read(tmp_path, [*RUN, *RUN])
     assert [row[1] for row in events(parsed, "launch") if row[0] == "trainer_start"] == [1, 1, 1, 2, 2, 2]
     assert steps(parsed, "launch") == [(4096, 1), (8192, 1), (4096, 2), (8192, 2)]
