@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ettlog.parse import htcondor, lsf, pbs, scontrol, sge, slurm_jobcomp, slurm_json, slurmctld
+from ettlog.parse import ckpt_probe, htcondor, lsf, pbs, scontrol, sge, slurm_jobcomp, slurm_json, slurmctld
 from ettlog.parse.parsed import ScanOptions
 from tests import test_htcondor as condor
 from tests import test_lsf, test_pbs, test_scontrol, test_sge, test_slurm_jobcomp, test_slurm_json, test_slurmctld
@@ -26,6 +26,10 @@ READ = {
     "pbs": (pbs.read, test_pbs.line("S", end=None) + test_pbs.line() + test_pbs.line("R", "9.srv")),
     "sge": (sge.read, test_sge.record() + test_sge.record(901, slave="1.m2")),
     "condor_log": (htcondor.read, condor.SUBMITTED + condor.RUNS + condor.EVICTED + condor.AGAIN + condor.ENDED),
+    "probe": (
+        ckpt_probe.read,
+        condor.probe(("10:00:00.0", "a", "start", 0, "no checkpoint"), ("10:01:00.0", "a", "save_done", 9, "x 0.5 s")),
+    ),
     "condor_history": (htcondor.read, condor.ad() + condor.ad(ClusterId=413)),
 }
 """Name -> reader and a text of its dialect."""

@@ -108,6 +108,16 @@ def test_documents_are_utc_without_saying_so(tmp_path: Path) -> None:
     assert [row["end_us"] for row in found] == [us("2031-04-05T07:10:00"), None]
 
 
+def test_documents_of_a_search_and_of_a_bulk_request(tmp_path: Path) -> None:
+    """A reply holds its documents two levels down; a bulk request has a line of its own before each."""
+    found = [{"_index": "slurm", "_source": document(jobid=number)} for number in (81, 82)]
+    text = json.dumps({"took": 3, "hits": {"total": 2, "hits": found}}, indent=1)
+    assert [row["id"] for row in jobs(read(tmp_path / "reply.json", "slurm_jobcomp", text))] == ["81", "82"]
+    bulk = json.dumps({"index": {"_index": "slurm"}}) + "\n" + json.dumps(document()) + "\n"
+    parsed = read(tmp_path / "bulk.json", "slurm_jobcomp", bulk)
+    assert (len(jobs(parsed)), parsed.lines) == (1, {"ignored": 1, "matched": 1})
+
+
 def test_time_with_suspension_is_not_taken_for_time_held(tmp_path: Path) -> None:
     """`elapsed` of a document holds suspended time too and is not kept; old het keys are known."""
     (row,) = jobs(

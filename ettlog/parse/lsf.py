@@ -52,6 +52,7 @@ class _Reader:
     def __init__(self, facts: Facts) -> None:
         self.facts, self._attempts = facts, Attempts()
         self._begin, self._lines, self._size, self._ended = 0, list[bytes](), 0, True
+        self._quotes = 0
 
     def line(self, line: jsonl.Line) -> None:
         """Take one line. A line that begins a record ends one whose quotes never closed."""
@@ -69,7 +70,8 @@ class _Reader:
             self._begin, self._size = line.number, 0
         self._lines.append(line.text)
         self._size, self._ended = self._size + len(line.text), line.ended
-        if sum(text.count(b'"') for text in self._lines) % 2 == 0:
+        self._quotes += line.text.count(b'"')
+        if self._quotes % 2 == 0:
             text = b"\n".join(self._lines).decode("utf-8", "replace")
             self.close(self._take(text) if self._ended or len(text) > 1 else TORN)
 
@@ -77,7 +79,7 @@ class _Reader:
         """Count the lines that are open."""
         if self._lines:
             self.facts.count(outcome if self._ended or outcome != BAD_RECORD else TORN, lines=len(self._lines))
-        self._lines, self._size = [], 0
+        self._lines, self._size, self._quotes = [], 0, 0
 
     def _take(self, text: str) -> str:
         kind = text.split('"', 2)[1]

@@ -22,7 +22,7 @@ from ettlog.parse.parsed import Parsed, ScanOptions
 NAME = "pbs"
 SECOND = 1_000_000
 MAX_LINE = 1 << 18
-ENDS, BEGINS, STOPS, MARKS = "ER", "S", "AD", "QTCUYBFKL"
+ENDS, BEGINS, STOPS, MARKS = "ER", "S", "AD", "QTC"
 _LINE = re.compile(
     r"(?:\d{8}:)?(?P<stamp>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);(?P<type>[A-Za-z]);(?P<id>[^;\s]{0,512});(?P<rest>.*)\Z",
     re.S,

@@ -16,7 +16,7 @@ from ettlog.parse import slurm_words as words
 from ettlog.parse.blocks import open_source
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, LONG, MATCHED, TORN, Facts
 from ettlog.parse.json_values import Values
-from ettlog.parse.k8s_object import Fields, Object, count, part, word
+from ettlog.parse.k8s_object import Fields, Object, count, part, parts, word
 from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.sacct_cells import ABSENT, BAD, Clock
 from ettlog.parse.sacct_lines import Repeats
@@ -132,6 +132,12 @@ def _read_json(facts: Facts, values: Values) -> bool:
 def _take_json(facts: Facts, utc: Clock, repeats: Repeats, line: int, found: Any) -> tuple[str, bool]:
     if not isinstance(found, dict):
         return BAD_RECORD, False
+    hits = parts(found, "hits", "hits")
+    if hits:
+        told = [_take_json(facts, utc, repeats, line, dict(hit)) for hit in hits]
+        return (MATCHED if any(outcome == MATCHED for outcome, _ in told) else told[0][0]), any(
+            gpus for _, gpus in told
+        )
     job = part(found, "_source") or found
     if "index" in found or "create" in found or ("hits" in found and "jobid" not in job):
         return IGNORED, False  # the action line of a bulk request, or the frame of a reply

@@ -77,6 +77,8 @@ OF_NODES = (
     ("power_down", re.compile(r"powering down node (?P<node>\S+)")),
     ("power", re.compile(r"POWER: (?:power_save: )?.*?(?:nodes? (?P<node>\S+))?\Z")),
 )
+_OF_INTEREST = re.compile(rb"JobI[dD]=|update_node: |POWER: |powering down |[Nn]odes? \S+ not re")
+"""Most lines of a controller are about other things."""
 _KNOWN = re.compile(
     rb"^(?:slurmctld: )?\[[^\]\n]{8,40}\] ?(?:(?:error|debug\d?|info): +)?(?:sched: Allocate JobI[dD]=|_slurm_rpc_\w+: "
     rb"|sched/backfill: |backfill: |_?job_complete: |requeue job JobI|Requeuing JobI|POWER: |update_node: node "
@@ -128,9 +130,9 @@ class _Reader:
 
     def line(self, line: jsonl.Line) -> str:
         """Take one line and return its outcome."""
+        if not _OF_INTEREST.search(line.text):
+            return IGNORED if not line.text.strip() else UNMATCHED if line.ended else TORN
         text = line.text.decode("utf-8", "replace").rstrip()
-        if not text:
-            return IGNORED
         match = _STAMP.match(text)
         if match is None:
             return UNMATCHED if line.ended else TORN
