@@ -245,5 +245,5 @@ def test_every_shared_set_is_ingested(shared: Path, tmp_path: Path) -> None:
     assert sum(report.lines.values()) == report.n_lines
     found = Lake.open(tmp_path / "lake", verify=True)
     assert all(sum(entry.lines.values()) == entry.n_lines for entry in found.sources())
-    assert "data/scheduler/batch_apel/lsb_acct.txt" in report.unclaimed
+    assert "data/scheduler/facts.README.md" in report.unclaimed
     assert report.formats["sacct"] > 1000
