@@ -17,7 +17,7 @@ MAX_SECONDS = 0.005
 KILLER = 1 << 16
 _SIZES = (*range(4, 64, 4), *(1 << power for power in range(6, 17)))
 """Small ones first: a regex that runs away is caught while it still takes milliseconds."""
-_ROUNDS = 5
+_ROUNDS = 12
 
 _op: Any = importlib.import_module("re._constants")
 REPEATS = (_op.MAX_REPEAT, _op.MIN_REPEAT, _op.POSSESSIVE_REPEAT)
