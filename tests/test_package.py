@@ -96,9 +96,9 @@ def test_wheel_answers_in_a_clean_environment(wheel: Path, tmp_path: Path) -> No
     home = tmp_path / "env"
     venv.create(home, with_pip=False)
     site = next((home / "lib").glob("python*")) / "site-packages"
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--prefix", str(home), str(wheel)], check=True
-    )
+    # Without --ignore-installed pip would take ettlog out of the environment of the tests.
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--ignore-installed"]
+    subprocess.run([*pip, "--prefix", str(home), str(wheel)], check=True)
     # Its requirements come from the environment of the tests; ettlog itself is first found in the wheel.
     (site / "requirements.pth").write_text(sysconfig.get_path("purelib"))
     logs = ROOT / "fixtures" / "messy" / "logs"
