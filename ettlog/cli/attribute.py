@@ -43,6 +43,40 @@ SUMMARY = (
 )
 
 
+SHOWS = {
+    "credit": "credit",
+    "models": "what each model's first and last period hold",
+    "effects": "evidence for a cause: staggered rollouts and their gates",
+    "study": "the event study: share saved by week since the rollout",
+    "overlap": "what optimizations of one place would get by other rules",
+    "cells": "every model and component with p and q",
+    "shift": "the fleet's ETT inside models against mix, entry, exit",
+    "ledger": "the exact ledger, link by link and cell by cell",
+}
+"""The frames of an attribution, each with its words."""
+
+
+COLUMNS = {
+    "effects": (
+        "optimization", "tier", "estimator", "saved_gpu_hours", "cut", "low", "high", "p", "pretrend_p", "placebo_p",
+        "control_p", "models", "grade", "why",
+    ),
+    "models": (
+        "model", "platform", "cut", "jobs_before", "jobs_after", "ett_before", "ett_after", "points", "tts_saved_s",
+        "ttr_saved_s", "ttr_over_tts", "nof_before", "nof_after",
+    ),
+}  # fmt: skip
+"""Columns of a frame that people see; machines get all."""
+TITLES = {
+    "saved_gpu_hours": "saved GPU-h", "cut": "cut", "pretrend_p": "leads p", "placebo_p": "placebo p",
+    "control_p": "control p", "ett_before": "ETT % before", "ett_after": "after", "weight_before": "weight % before",
+    "weight_after": "weight % after", "tts_saved_s": "TTS saved s", "ttr_saved_s": "TTR saved s",
+    "ttr_over_tts": "TTR/TTS", "rolled_out": "by rollout", "model_weeks": "model-weeks",
+}  # fmt: skip
+HOURS = {"low", "high", "first_in", "last_in", "shapley", "log_share", "rolled_out"}
+SIGNED = {"points", "within", "mix", "entry", "exit", "ttr_over_tts", "frequency", "amount", "interaction"}
+
+
 @click.command("attribute", short_help=COMMANDS["attribute"])
 @click.option("--window", help="Length of the window: 6mo, 30d, 2w; counted back from the newest event of the lake.")
 @click.option("-S", "--since", "--starttime", "since", help="First instant of the window, in place of its length.")
@@ -62,23 +96,66 @@ SUMMARY = (
     type=click.Choice(["optimization", "owner", "tier", "model"]),
     help="Sum the credit by one of these, in place of one row per optimization and tier.",
 )
+@click.option(
+    "--show",
+    type=click.Choice(list(SHOWS)),
+    default="credit",
+    show_default=True,
+    help="; ".join(f"{name}: {words}" for name, words in list(SHOWS.items())[1:]) + ".",
+)
+@click.option(
+    "--baseline",
+    default="first",
+    show_default=True,
+    help="What is compared with: first (all before a model's first rollout), pre-rollout (28 days), or FROM..TO.",
+)
+@click.option(
+    "--chain",
+    type=click.Choice(["rollouts", "none", "monthly"]),
+    default="rollouts",
+    show_default=True,
+    help="Compare period by period between rollouts, the ends only, or by month as well.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["das_gupta", "threefold", "lmdi", "laspeyres"]),
+    default="das_gupta",
+    show_default=True,
+    help="How mix, frequency and amount share a change.",
+)
+@click.option(
+    "--split",
+    type=click.Choice(["shapley", "rollout"]),
+    default="shapley",
+    show_default=True,
+    help="How successive optimizations of one place share it: over all orders, or as rolled out.",
+)
+@click.option(
+    "--cluster",
+    type=click.Choice(["job", "model", "week", "model+week"]),
+    default="job",
+    show_default=True,
+    help="What the bootstrap draws again.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of bootstrap and randomisation.")
 @lake
 @output_options
-def command(by: str | None, optimizations: Path | None, lake: Path, out: Output, **options: Any) -> None:
+def command(by: str | None, show: str, optimizations: Path | None, lake: Path, out: Output, **options: Any) -> None:
     """Show what changed in a window, and whose work changed it.
 
     Each optimization gets direct credit (first starts), measured cascade credit (the same saving in recoveries, with
     the bound beside it), recovery-only, shutdown and steady credit; rows nobody may claim stand below. The rows add up
-    to the measured change.
+    to the measured change. Grades: A paired runs with interval (ettlog compare), B staggered rollout that passed its
+    gates, C before and after, D declared.
     """
     import ettlog
     from ettlog.cli.output import emit
 
     found = ettlog.attribute(ettlog.open(lake), registry=optimizations, **options)
-    emit(arranged(found, by), out)
+    emit(arranged(found, by, show), out)
 
 
-def arranged(found: Attribution, by: str | None) -> View:
+def arranged(found: Attribution, by: str | None, show: str = "credit") -> View:
     """Arrange an attribution as a finding: the headline, what it rests on, the table, the notes."""
     import polars as pl
 
@@ -86,14 +163,35 @@ def arranged(found: Attribution, by: str | None) -> View:
 
     notes = [*_missing_registry(found.header), *found.notes, *_above_bound(found.credit)]
     header = [*headline(found), *_conventions(found.header)]
+    if show != "credit":
+        frame = getattr(found, show)
+        return View(frame, [*header, f"shown: {SHOWS[show]}"], notes, _shown(show, frame))
     if by:
         return View(found.summary(by), header, notes, (Shown(by, by), *SUMMARY))
     fleet = found.credit.filter(pl.col("model") == WHOLE_FLEET)
     return View(found.credit, header, notes, CREDIT, readable=_with_total(fleet))
 
 
+def _shown(show: str, frame: pl.DataFrame) -> tuple[Shown, ...]:
+    """Return the columns of a frame for people: texts first as they stand, numbers by what their names say."""
+    chosen = COLUMNS.get(show) or frame.columns
+    return tuple(Shown(name, TITLES.get(name, name.replace("_", " ")), _kind(name, frame)) for name in chosen)
+
+
+def _kind(name: str, frame: pl.DataFrame) -> str:
+    if not frame.schema[name].is_numeric():
+        return "text"
+    if frame.schema[name].is_integer():
+        return "int"
+    if name.endswith(("hours", "_s")) or name in HOURS:
+        return "hours"
+    if name.startswith(("ett", "weight")) or name == "cut":
+        return "ratio"
+    return "signed" if name in SIGNED else "number"
+
+
 def headline(found: Attribution) -> Iterator[str]:
-    """Yield the finding in a sentence or two."""
+    """Yield the finding in a few sentences."""
     import polars as pl
 
     from ettlog.tables import count, human
@@ -114,22 +212,28 @@ def headline(found: Attribution) -> Iterator[str]:
         rest = f"what nobody may claim {'added' if won <= saved else 'took'} {human(abs(saved - won), 'hours')}"
         sums = f"{human(won, 'hours')} GPU-hours, {human(recovered, 'hours')} of them in recoveries"
         yield f"Optimizations saved {sums}; {rest}."
+        daily, since = (_saved(claimed, name) for name in ("per_day_gpu_hours", "since_rollout_gpu_hours"))
+        yield (
+            f"Run-rate in each model's last period: {human(daily, 'hours')} GPU-hours saved a day; "
+            f"cumulative since the rollouts: {human(since, 'hours')}."
+        )
 
 
-def _saved(frame: pl.DataFrame) -> float:
-    return float(frame["saved_gpu_hours"].sum() or 0.0)
+def _saved(frame: pl.DataFrame, column: str = "saved_gpu_hours") -> float:
+    return float(frame[column].sum() or 0.0)
 
 
 def _conventions(head: dict[str, Any]) -> Iterator[str]:
     since, until = (datetime.fromisoformat(head[name]) for name in ("since", "until"))
     yield f"window: [{since:%Y-%m-%d %H:%M:%S}, {until:%Y-%m-%d %H:%M:%S}) UTC, {head['window']}"
-    yield (
-        f"counted: overhead {head['basis_text']} (basis {head['basis']}) · {head['aggregation']} · "
-        f"method {head['method']} · low and high: {head['interval']}"
-    )
+    yield f"counted: overhead {head['basis_text']} (basis {head['basis']}) · {head['aggregation']}"
+    yield f"compared: {head['chain']}; baseline: {head['baseline']}"
+    yield f"method: {head['method']}; {head['split']}"
+    yield f"low and high: {head['interval']}, seed {head['seed']}"
     if head["nof"] is not None:
-        bound = f"direct and bound together are {head['factor']:.2f} x direct (1 + NoF)"
-        yield f"NoF: {head['nof']:.2f} recoveries per job; {bound}"
+        factor = f"{head['factor']:.2f} ({head['factor_low']:.2f} to {head['factor_high']:.2f}, 95 %)"
+        how = f"{head['factor_method']}, n = {head['jobs']:,} jobs"
+        yield f"NoF: {head['nof']:.2f} recoveries per job; direct + bound = {factor} x direct, 1 + NoF ({how})"
 
 
 def _missing_registry(head: dict[str, Any]) -> Iterator[str]:
