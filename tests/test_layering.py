@@ -21,7 +21,7 @@ LAYERS = (
     {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"},
     {"fleet", "relations", "facts"},
     {"cascade", "registry"},
-    {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
+    {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms", "terms"}
     | {"check", "jobs", "timeline", "status", "explain"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
     {"plot"},
