@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 from tests.imports import imports, modules
 
 LAYERS = (
-    {"errors", "lifecycle", "schema", "sink", "windows", "conventions"},
+    {"errors", "lifecycle", "schema", "sink", "markup", "windows", "conventions"},
     {"parse"},
     {"config", "settings"},
     {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"},

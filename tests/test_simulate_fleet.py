@@ -119,8 +119,8 @@ def test_an_optimization_changes_its_own_parts_and_no_failure(made: Simulated, s
 def test_all_together_is_what_the_whole_fleet_saved(made: Simulated, saved: pl.DataFrame) -> None:
     """The savings named `all` are the difference of the two ledgers, GPU-microsecond by GPU-microsecond."""
     none = simulate.fleet(made.spec.without(*(one.name for one in made.spec.optimizations)), made.seed, like=made)
-    total = saved.filter(pl.col("optimization") == "all")["saved_gpu_us"].sum()
-    assert total == none.ledger["allocated_gpu_us"].sum() - made.ledger["allocated_gpu_us"].sum()
+    total = int(saved.filter(pl.col("optimization") == "all")["saved_gpu_us"].sum())
+    assert total == int(none.ledger["allocated_gpu_us"].sum()) - int(made.ledger["allocated_gpu_us"].sum())
 
 
 def test_a_saving_is_its_factor_times_what_there_was(made: Simulated, saved: pl.DataFrame) -> None:
