@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ettlog.errors import UsageError
 from ettlog.lifecycle import CAUSES, COMPONENTS, PARTS
-from ettlog.simulate.dialect import DIALECTS
+from ettlog.simulate import dialect
 from ettlog.simulate.words import P
 
 DEFAULT = Path(__file__).with_name("default.toml")
@@ -141,8 +141,9 @@ def _check_fleet(fleet: dict[str, Any], errors: list[str]) -> None:
     errors.extend(f"fleet.{name}: two numbers, the smaller first, are needed" for name in pairs)
     lists = [name for name in ("gpus", "clusters", "dialects") if not (isinstance(fleet[name], list) and fleet[name])]
     errors.extend(f"fleet.{name}: a list that is not empty is needed" for name in lists)
-    unknown = [name for name in fleet["dialects"] if name not in DIALECTS]
-    errors.extend(f"fleet.dialects: {name!r} is none of {', '.join(DIALECTS)}" for name in unknown)
+    known = dialect.names()
+    unknown = [name for name in fleet["dialects"] if name not in known]
+    errors.extend(f"fleet.dialects: {name!r} is none of {', '.join(known)}" for name in unknown)
     errors.extend(f"fleet.drift.{name}: no part" for name in fleet["drift"] if name not in set(P))
 
 
