@@ -55,7 +55,15 @@ def differences(truth: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _laid(pieces: pl.DataFrame, frame: pl.DataFrame, side: str) -> pl.DataFrame:
-    names = ["start", "component", "part", "stage", "gpus", "allocated", *(["inferred"] if "inferred" in frame.columns else [])]
+    names = [
+        "start",
+        "component",
+        "part",
+        "stage",
+        "gpus",
+        "allocated",
+        *(["inferred"] if "inferred" in frame.columns else []),
+    ]
     laid = frame.select(
         "job", pl.col("begin_us").alias("at_us"), pl.col("end_us").alias("upto_us"),
         *(pl.col(name).alias(f"{side}_{name}") for name in names),
@@ -69,7 +77,8 @@ def _laid(pieces: pl.DataFrame, frame: pl.DataFrame, side: str) -> pl.DataFrame:
 def summary(pieces: pl.DataFrame) -> pl.DataFrame:
     """Return GPU-seconds that are one part in truth and another one in what was found, the largest first."""
     other = pieces.filter(
-        ~pl.col("truth_part").eq_missing(pl.col("found_part")) | ~pl.col("truth_stage").eq_missing(pl.col("found_stage"))
+        ~pl.col("truth_part").eq_missing(pl.col("found_part"))
+        | ~pl.col("truth_stage").eq_missing(pl.col("found_stage"))
     )
     seconds = pl.col("us") * pl.coalesce("truth_gpus", "found_gpus") / 1e6
     return (

@@ -81,9 +81,9 @@ def _rollouts(spec: Spec, seed: int, number: int) -> dict[str, int]:
     found = {}
     for one in spec.optimizations:
         rng = generator(seed, 3, number, *one.name.encode())
-        has, day = rng.random() < one.share, rng.uniform(*one.days)
+        has, day = rng.random() < one.share, rng.uniform(*one.when)
         if has:
-            found[one.name] = begin(spec) + int(day) * DAY
+            found[one.name] = begin(spec) + int(day * int(spec.fleet["days"])) * DAY
     return found
 
 

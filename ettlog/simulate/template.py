@@ -1,25 +1,25 @@
-"""Lines of real dialects, made of the samples that the formats prove themselves with: groups and stamps are filled anew."""
+"""Lines of real dialects, made of the samples of the formats: groups and stamps are filled anew."""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ettlog.errors import UsageError
-from ettlog.windows import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from datetime import datetime
 
+_EPOCH = datetime(1970, 1, 1)
 FORMATS = Path(__file__).parent.parent / "parse" / "formats"
 STAMPED: tuple[tuple[re.Pattern[str], Callable[[datetime, int, str], str]], ...] = (
     (
         re.compile(r"2031-03-(?:09|10)(?P<mid>[ T_])\d\d:\d\d:\d\d(?P<dot>[.,]?)(?P<digits>(?<=[.,])\d{3,6})?"),
-        lambda at, digits, mid: f"{at:%Y-%m-%d}{mid[0]}{at:%H:%M:%S}{mid[1:]}{_fraction(at, digits)}",
+        lambda at, digits, mid: f"{at.isoformat(mid[0])[:19]}{mid[1:]}{_fraction(at, digits)}",
     ),
     (
         re.compile(r"(?<=[IWEV])0309 \d\d:\d\d:\d\d(?P<mid>)(?P<dot>\.)(?P<digits>\d{6})"),
@@ -61,7 +61,7 @@ class Template(NamedTuple):
         return "".join(made)
 
     def _stamp(self, us: int) -> str:
-        return STAMPED[self.layout][1](moment(us), self.digits, self.mid)
+        return STAMPED[self.layout][1](_EPOCH + timedelta(microseconds=us), self.digits, self.mid)
 
 
 @cache
@@ -72,7 +72,7 @@ def _format(name: str) -> dict[str, Any]:
 
 @cache
 def template(key: str) -> Template:
-    """Return the template `FORMAT.PATTERN[:N][~D]`: its N-th sample from 0, with D digits of seconds; raises UsageError."""
+    """Return the template `FORMAT.PATTERN[:N][~D]`: N-th sample from 0, D digits of seconds; or raises UsageError."""
     name, _, digits = key.partition("~")
     name, _, number = name.partition(":")
     file, _, pattern = name.partition(".")

@@ -1,11 +1,12 @@
-"""Writes the logs of a simulated fleet: one folder a job, one log an allocation and rank, one accounting dump a cluster."""
+"""Writes a simulated fleet's logs: a folder a job, a log an allocation and rank, an accounting dump a cluster."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ettlog.simulate import faults as happen
+from ettlog.simulate.faults import Fault
 from ettlog.simulate.slurm import accounting
 from ettlog.simulate.story import DIED, FAILED, PREEMPTED, STEP, Moment, story
 from ettlog.simulate.template import template
@@ -22,10 +23,10 @@ CONFIG = """\
 # Simulated clusters under Slurm: one folder a job, one log an allocation and rank, one accounting dump a cluster.
 [paths]
 templates = ["{model}/{job}/slurm-{allocation}.out*", "{model}/{job}/{allocation}/rank{rank}.log*", "sacct-{cluster}*"]
-
+"""
+CLOCK = """
 [clock]
-zone = "UTC"
-year = %d
+{zone}year = {year}
 """
 
 
@@ -39,9 +40,9 @@ class Line:
         self.us, self.text = us, text
 
 
-def write(fleet: Simulated, folder: str | Path) -> dict[str, bytes]:
-    """Write a fleet's logs, configuration, registry and truth; return the files by name. Same fleet, same bytes."""
-    made = files(fleet)
+def write(fleet: Simulated, folder: str | Path, faults: frozenset[Fault] = frozenset()) -> dict[str, bytes]:
+    """Write a fleet's logs, configuration and registry; return the files by name. Same fleet, same bytes."""
+    made = files(fleet, faults)
     for name, data in made.items():
         path = Path(folder) / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,19 +50,20 @@ def write(fleet: Simulated, folder: str | Path) -> dict[str, bytes]:
     return made
 
 
-def files(fleet: Simulated) -> dict[str, bytes]:
+def files(fleet: Simulated, faults: frozenset[Fault] = frozenset()) -> dict[str, bytes]:
     """Return name -> bytes of every log, accounting dump, and of ettlog.toml and optimizations.toml."""
-    made: dict[str, list[Line]] = {}
+    made: dict[str, list[str]] = {}
     for job in fleet.plans:
         for start in job.starts:
-            made_here = lines(fleet, job, start)
-            for rank, found in made_here.items():
-                made.setdefault(log_name(fleet, job, start, rank), []).extend(found)
-    texts = {name: "".join(f"{line.text}\n" for line in found) for name, found in made.items()}
-    texts |= accounting(fleet)
-    texts["ettlog.toml"] = CONFIG % moment(min(job.begin_us for job in fleet.plans)).year
+            for rank, found in lines(fleet, job, start, faults).items():
+                made.setdefault(log_name(fleet, job, start, rank), []).extend(line.text for line in found)
+    texts = {name: "".join(f"{text}\n" for text in found) for name, found in made.items()}
+    texts |= accounting(fleet, happen.ZONE if Fault.zoneless in faults else 0)
+    year = moment(min(job.begin_us for job in fleet.plans)).year
+    texts["ettlog.toml"] = CONFIG + CLOCK.format(zone="" if Fault.zoneless in faults else 'zone = "UTC"\n', year=year)
     texts["optimizations.toml"] = fleet.registry
-    return {name: text.encode() for name, text in sorted(texts.items())}
+    encoded = {name: text.encode() for name, text in sorted(texts.items())}
+    return happen.strike(encoded, faults, fleet.seed)
 
 
 def allocation_id(job: Job, allocation: int) -> str:
@@ -77,41 +79,49 @@ def log_name(fleet: Simulated, job: Job, start: Start, rank: int) -> str:
     return f"{model}/{job.name}/{allocation}/rank{rank}.log"
 
 
-def lines(fleet: Simulated, job: Job, start: Start) -> dict[int, list[Line]]:
-    """Return a start's lines by rank; the first rank prints everything that is printed once."""
+def lines(fleet: Simulated, job: Job, start: Start, faults: frozenset[Fault] = frozenset()) -> dict[int, list[Line]]:
+    """Return a start's lines by rank; the first rank prints everything that is printed once.
+
+    Eight ranks share a host and its clock.
+    """
     model, ranks = fleet.models[job.model], min(int(fleet.spec.fleet["ranks"]), start.gpus)
     made: dict[int, list[Line]] = {rank: [] for rank in range(ranks)}
     tells = {"first": {0}, "last": {ranks - 1}, "every": set(made)}[model.dialect.steps]
     for one in story(start, model.dialect, int(fleet.spec.fleet["log_every"])):
-        texts = _texts(job, model, start, one)
         for rank in made if model.dialect.steps == "every" else tells if one.what == STEP else (0,):
             if rank == 0 or one.what not in ALWAYS:
-                made[rank].extend(Line(one.us, text) for text in texts)
+                wrong = happen.shift(faults, fleet.seed, f"{job.name}/{start.allocation}/{rank // 8}")
+                made[rank].extend(Line(one.us, text) for text in _texts(job, model, start, one, wrong))
     return made
 
 
-def _texts(job: Job, model: Model, start: Start, one: Moment) -> list[str]:
+def _texts(job: Job, model: Model, start: Start, one: Moment, wrong: int) -> list[str]:
     keys = model.dialect.lines.get(one.what, ())
     if one.what == FAILED:
         keys = (*model.dialect.failures.get(start.cause, ()), *keys)
-    values = _values(job, model, start, one)
-    return [_text(key, one, start, values) for key in keys]
+    values = _values(job, model, start, one, wrong)
+    return [_text(key, one, start, values, wrong) for key in keys]
 
 
-def _text(key: str, one: Moment, start: Start, values: dict[str, Any]) -> str:
+def _text(key: str, one: Moment, start: Start, values: dict[str, Any], wrong: int) -> str:
     if key[0] == "=":
         return key[1:].format(**values) if "{" in key else key[1:]
     name, _, place = key.partition("@")
-    return template(name).fill(start.stop_us if place else one.us, values)
+    return template(name).fill((start.stop_us if place else one.us) + wrong, values)
 
 
-def _values(job: Job, model: Model, start: Start, one: Moment) -> dict[str, Any]:
+def _values(job: Job, model: Model, start: Start, one: Moment, wrong: int) -> dict[str, Any]:
     """Return what the groups of a line are filled with."""
-    at, step = moment(one.us), one.step + model.dialect.offset
-    return {
-        "step": step, "step_next": step + 1, "target": job.target + model.dialect.offset, "samples": one.step * 512,
-        "duration_ms": f"{one.took_us / 1000:.1f}", "duration_s": f"{one.took_us / SECOND:.3f}", "skipped": 0,
-        "world": start.gpus, "world_product": f"dp_shard={start.gpus}", "code": -9 if start.cause != "oom" else 1,
-        "us": f"{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}", "glog": f"{at:%m%d %H:%M:%S.%f}",
-        "elapsed": str(timedelta(microseconds=one.took_us)),
+    step = one.step + model.dialect.offset
+    values = {
+        "step": step, "target": job.target + model.dialect.offset, "samples": one.step * 512, "skipped": 0,
+        "duration_ms": f"{one.took_us / 1000:.1f}", "duration_s": f"{one.took_us / SECOND:.3f}",
     }  # fmt: skip
+    if one.what != STEP:
+        at = moment(one.us + wrong)
+        values |= {
+            "step_next": step + 1, "world": start.gpus, "world_product": f"dp_shard={start.gpus}",
+            "code": -9 if start.cause != "oom" else 1, "glog": f"{at:%m%d %H:%M:%S.%f}",
+            "us": f"{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}",
+        }  # fmt: skip
+    return values
