@@ -52,6 +52,11 @@ class Attribution:
     cells: pl.DataFrame = field(default_factory=_nothing)
     shift: pl.DataFrame = field(default_factory=_nothing)
 
+    def _repr_html_(self) -> str:
+        from ettlog.attribute.reading import arranged
+
+        return arranged(self).html()
+
     def summary(self, by: str = "owner") -> pl.DataFrame:
         """Return the fleet's credit summed by `owner`, `optimization`, `tier` or `model`; raises UsageError.
 
