@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ettlog.cli import COMMANDS
+from ettlog.cli import COMMANDS, ett_terms
 from ettlog.cli.options import Output, convention_options, lake, output_options, selection_options
 from ettlog.conventions import DIVIDED, GROUPINGS
 from ettlog.tables import Shown
@@ -65,17 +65,27 @@ def keys(_ctx: click.Context, _param: click.Parameter, value: str | None) -> lis
     help=f"Group by {', '.join(GROUPINGS[:-1])} or {GROUPINGS[-1]}; several with commas.",
 )
 @click.option("--logged", is_flag=True, help="Count only jobs of which a trainer's log was read.")
+@ett_terms.options
 @selection_options
 @convention_options
 @lake
 @output_options
 def command(
-    by: list[str], logged: bool, selection: Selection, conventions: dict[str, Any], lake: Path, out: Output
+    by: list[str],
+    logged: bool,
+    terms: str | None,
+    selection: Selection,
+    conventions: dict[str, Any],
+    lake: Path,
+    out: Output,
+    **inputs: float | None,
 ) -> None:
     """Show where the wall time of the fleet went.
 
     ETT is the share of the wall that trained on new data. The formula view, 1 - (TTS + NoF x TTR) / wall, stands beside
     it, and the residual between the two is a row of its own: what start-up and recovery do not explain.
+
+    --terms counts the same jobs by the definitions that others publish, each printed with what it leaves out.
     """
     import ettlog
     from ettlog.cli.output import emit
@@ -83,6 +93,10 @@ def command(
 
     fleet = ettlog.open(lake)
     selection["logged"] = logged
+    if terms is not None:
+        view = ett_terms.view(fleet, terms, by, selection, {**conventions, **inputs})
+        emit(view._replace(shown=titled(view.shown, conventions)), out)
+        return
     frame = ettlog.ett(fleet, by=by, **selection, **conventions)
     header = describe(fleet, selection, **conventions)
     if not by:
@@ -185,11 +199,14 @@ def _terms(row: dict[str, Any]) -> list[tuple[object, ...]]:
     cold = row["starts"] - nof
     each = [_each(row["tts_hours"], cold, "cold start"), _each(row["ttr_hours"], nof, "recovery")]
     causes = f"{count(row['failures'], 'failure')} + {count(row['preemptions'], 'preemption')}"
+    beside = f"{count(row['planned'], 'planned restart')} beside them"
+    if row["unexplained"]:
+        beside += f", and {count(row['unexplained'], 'start')} that no log explains"
     return [
         (None, None, None, None),
         ("TTS", row["tts_gpu_hours"], row["tts_share"], each[0]),
         ("TTR", row["ttr_gpu_hours"], row["ttr_share"], each[1]),
-        ("NoF", None, None, f"{nof:,} = {causes}; {count(row['planned'], 'planned restart')} beside them"),
+        ("NoF", None, None, f"{nof:,} = {causes}; {beside}"),
         (None, None, None, None),
         ("ETT", None, row["ett"], "effective training / wall" + _sure(row)),
         ("ETT, formula", None, row["ett_formula"], "1 - (TTS + NoF x TTR) / wall"),
