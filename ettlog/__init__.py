@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ettlog.jobs import jobs as jobs
     from ettlog.plan import plan as plan
     from ettlog.reliability import reliability as reliability
+    from ettlog.snapshot import snapshot as snapshot
     from ettlog.status import status as status
     from ettlog.timeline import timeline as timeline
     from ettlog.what_if import what_if as what_if
@@ -48,6 +49,7 @@ _HOMES = {
     "open": "fleet",
     "plan": "plan",
     "reliability": "reliability",
+    "snapshot": "snapshot",
     "status": "status",
     "timeline": "timeline",
     "what_if": "what_if",
@@ -56,7 +58,7 @@ _HOMES = {
 
 __all__ = [
     "EttlogError", "Fleet", "advise", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs", "open",
-    "plan", "reliability", "status", "timeline", "what_if",
+    "plan", "reliability", "snapshot", "status", "timeline", "what_if",
 ]  # fmt: skip
 
 

@@ -19,20 +19,21 @@ LAYERS = (
     {"parse"},
     {"config", "settings"},
     {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"},
-    {"fleet", "relations", "facts"},
+    {"fleet", "relations", "facts", "database", "snapshot_read", "redact"},
     {"cascade", "registry"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "timeline", "status", "explain"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
+    {"snapshot"},
     {"plot"},
-    {"report"},
+    {"report", "export"},
     {"cli"},
     {"__main__"},
 )
 """Top-level modules and packages, lowest first; a module imports from its own layer and from those below."""
 
 ONLY = {
-    "duckdb": {"ettlog.fleet", "ettlog.lake"},
+    "duckdb": {"ettlog.fleet", "ettlog.database"},
     "click": {"ettlog.cli"},
     "rich": {"ettlog.cli"},
     "matplotlib": {"ettlog.plot"},
