@@ -64,7 +64,7 @@ def attached(connection: duckdb.DuckDBPyConnection) -> set[str]:
     return {name for (name,) in connection.execute(query, [ATTACHED]).fetchall()}
 
 
-def _config() -> dict[str, str]:
+def _config() -> dict[str, str | bool | int | float | list[str]]:
     return {
         "memory_limit": MEMORY,
         "autoinstall_known_extensions": "false",

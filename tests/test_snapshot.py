@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -75,7 +75,7 @@ def test_all_answers_work_from_it(both: tuple[Fleet, Fleet, Path]) -> None:
     """Every public answer over a snapshot equals that over its lake."""
     fleet, held, path = both
     job = fleet.table("job")["job"][0]
-    answers = {
+    answers: dict[str, Callable[[Fleet], pl.DataFrame]] = {
         "ett": lambda one: ettlog.ett(one, by="owner"),
         "lost": lambda one: ettlog.ett(one, waste="lost"),
         "jobs": ettlog.jobs,
@@ -248,7 +248,7 @@ def secretive() -> Fleet:
          "raw": ["77"], "node": ["gpu-rack7-n12"], "start_us": [1_000_000_000_000_000], "clock": ["exact"],
          "end_us": [1_000_000_600_000_000], "gpus": [8]}
     )  # fmt: skip
-    return Fleet.from_tables(*(frame.to_arrow() for frame in (source, event)), None, alloc.to_arrow())
+    return Fleet.from_tables(source=source.to_arrow(), event=event.to_arrow(), alloc=alloc.to_arrow())
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -227,8 +227,9 @@ def _credit(asked: Asked) -> Iterator[Sample]:
 
 
 def _read(asked: Asked) -> Iterator[Sample]:
-    frame = asked.fleet.table("line_stat")
-    counts = dict(frame.group_by("outcome").sum().select("outcome", "lines").iter_rows())
+    import polars as pl
+
+    counts = dict(asked.fleet.table("line_stat").group_by("outcome").agg(pl.col("lines").sum()).iter_rows())
     yield from (({"outcome": outcome}, counts.get(outcome, 0)) for outcome in OUTCOMES)
 
 

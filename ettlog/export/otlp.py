@@ -30,8 +30,8 @@ def otlp(fleet: Fleet, jobs: Iterable[str]) -> bytes:
 
 
 def _line(process: Process) -> bytes:
-    resource = {"service.name": "ettlog", "ettlog.job": process.job}
-    resource |= {f"ettlog.{name}": value for name, value in process.args.items()}  # type: ignore[dict-item]
+    resource: dict[str, str | int | bool] = {"service.name": "ettlog", "ettlog.job": process.job}
+    resource |= {f"ettlog.{name}": value for name, value in process.args.items()}
     scope = {"scope": {"name": "ettlog", "version": ettlog.__version__}, "spans": list(_spans(process))}
     request = {"resourceSpans": [{"resource": {"attributes": _attributes(resource)}, "scopeSpans": [scope]}]}
     return json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"

@@ -73,7 +73,9 @@ def processes(fleet: Fleet, jobs: Iterable[str]) -> Iterator[Process]:
     owners = {part: fleet.config.owner_of(part) if fleet.config else row.owner for part, row in PART_BY_NAME.items()}
     tables = {name: _by_job(fleet.table(name)) for name in ("span", "segment", "checkpoint", "start", "job")}
     for pid, job in enumerate(jobs, 1):
-        rows = {name: frames[job].to_dicts() if job in frames else [] for name, frames in tables.items()}
+        rows: dict[str, list[Row]] = {
+            name: list(frames[job].iter_rows(named=True)) if job in frames else [] for name, frames in tables.items()
+        }
         told = rows["job"][0]
         active = _active(known, str(told["model"] or ""), str(told["platform"] or ""))
         yield _process(job, pid, rows, _Said(owners, active))
