@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ettlog.reliability import reliability as reliability
     from ettlog.snapshot import snapshot as snapshot
     from ettlog.status import status as status
+    from ettlog.terms import terms as terms
     from ettlog.timeline import timeline as timeline
     from ettlog.what_if import what_if as what_if
 
@@ -51,6 +52,7 @@ _HOMES = {
     "reliability": "reliability",
     "snapshot": "snapshot",
     "status": "status",
+    "terms": "terms",
     "timeline": "timeline",
     "what_if": "what_if",
 }
@@ -58,7 +60,7 @@ _HOMES = {
 
 __all__ = [
     "EttlogError", "Fleet", "advise", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs", "open",
-    "plan", "reliability", "snapshot", "status", "timeline", "what_if",
+    "plan", "reliability", "snapshot", "status", "terms", "timeline", "what_if",
 ]  # fmt: skip
 
 
