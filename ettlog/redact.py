@@ -21,14 +21,14 @@ RULES: dict[str, str] = {
     **dict.fromkeys(("user",), USER),
     **dict.fromkeys(("node",), HOST),
     **dict.fromkeys(("path", "stream", "of"), PATH),
-    **dict.fromkeys(("evidence",), EVIDENCE),
+    **dict.fromkeys(("evidence", "end_evidence", "held_evidence"), EVIDENCE),
     **dict.fromkeys(("job", "job_name", "name", "task", "subject", "detail", "reason"), TEXT),
     **dict.fromkeys(("model", "cluster", "platform", "partition", "allocation", "id", "raw", "value"), NAMED),
     **dict.fromkeys(
         (
             "key", "state", "clock", "format", "formats", "pattern", "kind", "cause", "outcome", "component", "part",
             "stage", "owner", "role", "nature", "warmth", "end_state", "record", "edge", "term", "meaning", "check",
-            "level", "sentence",
+            "level", "sentence", "told_state", "scheduler_state", "scheduler_cause",
         ),
         KEPT,
     ),

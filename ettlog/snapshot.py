@@ -15,7 +15,7 @@ from ettlog import manifest
 from ettlog.errors import UsageError
 from ettlog.facts import SHAPES
 from ettlog.relations import relations
-from ettlog.snapshot_read import FINDING, INFO, LAYOUT, SETTINGS, SNAPSHOT_TABLES, SOURCE, is_one, load
+from ettlog.snapshot_read import BEHIND, FINDING, INFO, LAYOUT, SETTINGS, SNAPSHOT_TABLES, SOURCE, is_one, load
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,7 +110,7 @@ def _check(path: Path, key: bytes | None) -> None:
 
 
 def _names(fleet: Fleet, steps: bool) -> list[str]:
-    return [*fleet.relations(), *FACTS, *((STEPS,) if steps else ()), *VOCABULARY]
+    return [*fleet.relations(), *BEHIND, *FACTS, *((STEPS,) if steps else ()), *VOCABULARY]
 
 
 def _redactor(fleet: Fleet, key: bytes, steps: bool) -> Redactor:

@@ -25,6 +25,8 @@ LAYOUT = 1
 MAGIC = b"DUCK"
 MAGIC_AT = 8
 INFO, SOURCE, FINDING = "snapshot_info", "snapshot_source", "snapshot_finding"
+BEHIND = ("_phase", "_piece", "_placed", "_save", "_steady")
+"""Steps between the public relations that answers read beside them."""
 SETTINGS = ("owners", "attribute.basis", "ett.basis", "ett.evaluation")
 """Settings that shape answers and not relations: a snapshot keeps those in force."""
 
@@ -126,7 +128,7 @@ class SnapshotFleet(Fleet):
             raise UsageError(
                 f"this snapshot does not hold `{name}`",
                 where=name,
-                why="it holds the public relations; steps between them and most facts stay in the lake",
+                why="it holds what answers read; most steps between the relations, and logged steps, stay in the lake",
                 todo="ask the lake, or have the snapshot written with `ettlog snapshot --steps` for logged steps",
             )
 
@@ -138,8 +140,8 @@ def _check_layout(path: Path, info: dict[str, str]) -> None:
 
 
 def _check_columns(connection: duckdb.DuckDBPyConnection, path: Path, held: set[str]) -> None:
-    public = {name: item for name, item in relations().items() if not name.startswith("_")}
-    for name, relation in public.items():
+    needed = {name: item for name, item in relations().items() if not name.startswith("_") or name in BEHIND}
+    for name, relation in needed.items():
         if name not in held:
             raise _unreadable(path, f"the relation {name} is not in it")
         absent = relation.columns.keys() - set(connection.table(name).columns)

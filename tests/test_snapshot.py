@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -22,6 +23,7 @@ from ettlog.redact import RULES, Redactor
 from ettlog.relations import relations
 from ettlog.report import build
 from ettlog.snapshot import Held
+from ettlog.snapshot_read import BEHIND
 from tests.conftest import ROOT
 from tests.test_cli import process, run
 
@@ -209,7 +211,7 @@ def test_command_writes_a_file_that_other_commands_read(lake: Path) -> None:
     """`ettlog snapshot -o X` says what it wrote, and `--lake X` answers from it."""
     wrote = process(["snapshot", "--lake", str(lake), "-o", "mail.duckdb", "--redact"], cwd=lake.parent)
     assert wrote.returncode == 0, wrote.stderr
-    assert "wrote mail.duckdb: 21 tables" in wrote.stderr
+    assert "wrote mail.duckdb: 26 tables" in wrote.stderr
     asked = run("ett", "--lake", str(lake.parent / "mail.duckdb"))
     assert asked.stdout == run("ett", "--lake", str(lake)).stdout
     ingest = process(["ingest", "logs", "--lake", "mail.duckdb"], cwd=lake.parent)
@@ -256,7 +258,7 @@ def test_redaction_leaves_no_name_in_any_table(form: str, tmp_path: Path, secret
     """No user, host, folder or address is in a redacted snapshot; the facts around them are."""
     ettlog.snapshot(secretive, tmp_path / form, redact=True)
     held = ettlog.open(tmp_path / form)
-    text = "".join(held.table(name).write_json() for name in [*held.relations(), "event", "alloc", "snapshot_info"])
+    text = "".join(held.table(name).write_json() for name in [*held.relations(), *BEHIND, "event", "alloc", "snapshot_info"])
     assert [name for name in SECRET if name in text] == []
     assert "llama" in text
     assert held.table("allocation").height == 1
@@ -323,11 +325,22 @@ def test_every_text_column_has_a_rule() -> None:
     empty = Fleet.from_tables()
     texts = {
         column
-        for name in [*empty.relations(), "event", "step", "alloc"]
+        for name in [*empty.relations(), *BEHIND, "event", "step", "alloc"]
         for column, kind in empty.shape(name).items()
         if kind == "VARCHAR"
     }
     assert texts <= RULES.keys()
+
+
+def test_whatever_answers_read_is_held() -> None:
+    """Each step between the relations that the code of an answer names is one that snapshots hold."""
+    read = {
+        name
+        for path in (ROOT / "ettlog").rglob("*.py")
+        for name in re.findall(r'"(_[a-z]+)"', path.read_text())
+        if name in relations()
+    }
+    assert read == set(BEHIND)
 
 
 def test_held_tables_have_sentences(fleet: Fleet) -> None:
