@@ -87,6 +87,7 @@ def test_all_answers_work_from_it(both: tuple[Fleet, Fleet, Path]) -> None:
         "status": ettlog.status,
         "credit": lambda one: ettlog.attribute(one).credit,
         "advise": ettlog.advise,
+        "terms": ettlog.terms,
         "reliability": ettlog.reliability,
         "sql": lambda one: one.sql("SELECT part, sum(end_us) AS us FROM segment GROUP BY part ORDER BY part"),
     }
@@ -258,7 +259,8 @@ def test_redaction_leaves_no_name_in_any_table(form: str, tmp_path: Path, secret
     """No user, host, folder or address is in a redacted snapshot; the facts around them are."""
     ettlog.snapshot(secretive, tmp_path / form, redact=True)
     held = ettlog.open(tmp_path / form)
-    text = "".join(held.table(name).write_json() for name in [*held.relations(), *BEHIND, "event", "alloc", "snapshot_info"])
+    names = [*held.relations(), *BEHIND, "event", "alloc", "snapshot_info"]
+    text = "".join(held.table(name).write_json() for name in names)
     assert [name for name in SECRET if name in text] == []
     assert "llama" in text
     assert held.table("allocation").height == 1
