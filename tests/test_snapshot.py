@@ -212,7 +212,7 @@ def test_command_writes_a_file_that_other_commands_read(lake: Path) -> None:
     """`ettlog snapshot -o X` says what it wrote, and `--lake X` answers from it."""
     wrote = process(["snapshot", "--lake", str(lake), "-o", "mail.duckdb", "--redact"], cwd=lake.parent)
     assert wrote.returncode == 0, wrote.stderr
-    assert "wrote mail.duckdb: 26 tables" in wrote.stderr
+    assert re.match(r"wrote mail\.duckdb: \d+ tables, \d+ rows, ", wrote.stderr)
     asked = run("ett", "--lake", str(lake.parent / "mail.duckdb"))
     assert asked.stdout == run("ett", "--lake", str(lake)).stdout
     ingest = process(["ingest", "logs", "--lake", "mail.duckdb"], cwd=lake.parent)
