@@ -33,6 +33,8 @@ COMMANDS = {
     "what-if": "Show what a change would be worth, under the observed faults.",
     "report": "Write one HTML page to look at: fleet or job, with pictures.",
     "format": "Describe a dialect of your own, try it, and list those known.",
+    "export": "Write traces, metrics, rules or dashboards for other tools.",
+    "snapshot": "Write every relation into one file that answers like the lake.",
     "explain": "Show the log lines that a job, start or part rests on.",
     "sql": "Ask the relations in SQL.",
     "schema": "Show the relations, or the columns of one.",
