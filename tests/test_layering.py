@@ -24,7 +24,8 @@ LAYERS = (
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "timeline", "status", "explain"}
     | {"terms", "recovery"}
-    | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
+    | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"}
+    | {"rollouts", "rollouts_find", "rollouts_text"},
     {"snapshot"},
     {"plot"},
     {"report", "export"},
