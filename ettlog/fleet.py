@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ettlog import facts
+from ettlog import clocks, facts
 from ettlog.errors import UsageError
 from ettlog.facts import SHAPES
 from ettlog.relations import Relation, checks, relations
@@ -65,6 +65,7 @@ class Fleet:
         for name, rows in words.items():
             kinds = {key: "VARCHAR" if isinstance(value, str) else "BIGINT" for key, value in rows[0].items()}
             _fill(self.connection, name, rows, kinds)
+        _fill(self.connection, "skew_fact", clocks.reconcile(self.connection, self.config))
         self._done |= {*SHAPES, *words}
 
     @classmethod
@@ -75,6 +76,7 @@ class Fleet:
         step: pa.Table | None = None,
         alloc: pa.Table | None = None,
         line: pa.Table | None = None,
+        config: Config | None = None,
     ) -> Fleet:
         """Return a fleet over tables in memory: columns as in `schema.py` and `key`; absent columns are null."""
         connection = _connect(None)
@@ -83,7 +85,7 @@ class Fleet:
             _copy(connection, name, SHAPES[name].columns, table)
         named = "SELECT DISTINCT name, name AS job_name, CAST(NULL AS VARCHAR) AS model FROM alloc"
         connection.execute("CREATE TEMP TABLE name_fact AS " + named)
-        return cls(connection)
+        return cls(connection, config)
 
     def relations(self) -> list[str]:
         """Return the names of the public relations."""

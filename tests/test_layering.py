@@ -19,10 +19,10 @@ LAYERS = (
     {"parse"},
     {"config", "settings"},
     {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"},
-    {"fleet", "relations", "facts"},
+    {"fleet", "relations", "facts", "clocks", "shifts"},
     {"cascade", "registry"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
-    | {"check", "jobs", "timeline", "status", "explain"}
+    | {"check", "jobs", "joins", "timeline", "status", "explain"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
     {"plot"},
     {"report"},

@@ -28,7 +28,7 @@ point AS (
   UNION ALL
   SELECT job, coalesce(submit_us, from_us), NULL, 'first_start', gpus, 1 FROM _held WHERE job NOT IN (SELECT job FROM _phase)
   UNION ALL
-  SELECT job, from_us, NULL, 'steady', gpus, 2 FROM _held WHERE from_us IS NOT NULL AND job NOT IN (SELECT job FROM _phase)
+  SELECT job, greatest(from_us, least(coalesce(ready_us, from_us), to_us)), NULL, 'steady', gpus, 2 FROM _held WHERE from_us IS NOT NULL AND job NOT IN (SELECT job FROM _phase)
 ),
 placed AS (
   SELECT p.job, p.start, p.stage, p.gpus, p.place, greatest(coalesce(p.at_us, w.begin_us), w.begin_us) AS at_us, w.begin_us

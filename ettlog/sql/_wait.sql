@@ -23,6 +23,12 @@ SELECT job, CAST(NULL AS BIGINT) AS k, 'queue' AS part, coalesce(freed_us, submi
 FROM asked
 WHERE waits AND coalesce(from_us, to_us) > coalesce(freed_us, submit_us)
 UNION ALL
+-- hardware on which no trainer showed: until the job's own processes ran it was placed, and what came then is not known
+SELECT h.job, NULL, 'placement', h.from_us, least(h.ready_us, h.to_us), FALSE, h.evidence
+FROM _held AS h
+WHERE h.ready_us > h.from_us AND NOT EXISTS (
+  SELECT 1 FROM _placed AS p WHERE p.job = h.job AND p.raw = h.raw AND p.held_from_us = h.from_us)
+UNION ALL
 SELECT job, k, 'placement', CASE WHEN raw IS NULL THEN coalesce(done_us, before_us)
     WHEN raw = raw_before AND held_from_us = held_before_us THEN done_us ELSE held_from_us END,
   begin_us, raw IS NULL, evidence
