@@ -42,25 +42,16 @@ own AS (
     row_number() OVER (PARTITION BY whose ORDER BY CASE WHEN end_us IS NULL THEN 1 ELSE 0 END, end_us DESC, path, line) AS nth
   FROM told WHERE no NOT IN (SELECT no FROM quota)
 ),
-stepped AS (
-  -- the first step that a job's script started on its nodes: prolog and host set-up are done
-  SELECT j.no, min(s.start_us) AS ready_us
-  FROM own AS j JOIN alloc AS s ON s.key = j.key AND s.raw = j.raw AND s.record = 'step' AND s.start_us >= j.start_us
-    AND (j.end_us IS NULL OR s.start_us <= j.end_us)
-  WHERE j.ready_us IS NULL AND regexp_matches(s.id, '[.][0-9]+$')
-  GROUP BY j.no
-),
 task AS (
   SELECT *, coalesce(at_cluster, '') || '/' || coalesce(partition, '') || '/' || id AS whose FROM _task
 )
 SELECT j.key, j.path, j.line, j.at_cluster, j.id, j.raw, j.name, j.state, j.reason, j.submit_us, j.eligible_us, j.start_us,
-  coalesce(j.ready_us, p.ready_us, CASE WHEN t.starts = 1 AND t.ready_us >= j.start_us THEN t.ready_us END) AS ready_us, j.end_us, j.elapsed_us, j.clock,
+  coalesce(j.ready_us, CASE WHEN t.starts = 1 AND t.ready_us >= j.start_us THEN t.ready_us END) AS ready_us, j.end_us, j.elapsed_us, j.clock,
   coalesce(j.nodes, CASE WHEN j.start_us IS NOT NULL THEN t.nodes END) AS nodes,
   coalesce(j.gpus, CASE WHEN j.start_us IS NOT NULL THEN t.gpus END) AS gpus, coalesce(j.gpus_requested, t.gpus_requested) AS gpus_requested,
   coalesce(j.exit_code, t.exit_code) AS exit_code, coalesce(j.exit_signal, t.exit_signal) AS exit_signal,
   coalesce(j.gpu_milli, CASE WHEN j.start_us IS NOT NULL AND j.gpus IS NULL THEN t.gpu_milli END) AS gpu_milli
 FROM own AS j
-LEFT JOIN stepped AS p ON p.no = j.no
 LEFT JOIN task AS t ON t.whose = j.whose AND t.nth = 1
 WHERE j.told_start OR coalesce(t.starts, 0) = 0
 UNION ALL
