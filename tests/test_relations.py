@@ -159,6 +159,7 @@ def test_parts_named_in_sql_are_in_the_vocabulary() -> None:
     words |= {stage.stage for stage in lifecycle.STAGES} | {*lifecycle.END_STATES, *lifecycle.CAUSES}
     words |= {*lifecycle.CLOCKS, *RECORDS, *lifecycle.JOIN_RULES, *lifecycle.LINKS, *lifecycle.LOOSE}
     words |= {"true", "never", "always"}  # values of settings
+    words |= {row.phase for row in lifecycle.RECOVERY_PHASES}
     words |= {*lifecycle.START_KINDS, *lifecycle.COMPONENTS, *lifecycle.WARMTHS}
     words |= {
         "begin",
