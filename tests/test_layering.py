@@ -22,7 +22,7 @@ LAYERS = (
     {"fleet", "relations", "facts"},
     {"cascade", "registry"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
-    | {"check", "jobs", "timeline", "status", "explain"}
+    | {"check", "jobs", "timeline", "status", "explain", "lacks"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
     {"plot"},
     {"report"},
