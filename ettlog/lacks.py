@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ettlog.fleet import Fleet
 
 NO_FILE = "No file was read: `ettlog ingest LOGS` reads a folder of logs."
+NO_JOB = (
+    "No file told of a job. Ingest the stdout of trainers, or a scheduler's records; a dialect that no format knows "
+    "can be taught (docs/formats.md)."
+)
 NO_SCHEDULER = (
     "No scheduler accounting was read: queue, placement and ends that only the scheduler sees stay unknown. Ingest the "
     "output of `sacct -P --format=ALL` (or of another scheduler) beside the logs."
@@ -28,7 +32,7 @@ NO_REGISTRY = "No optimizations.toml was read: nothing can be credited. docs/att
 def lacks(fleet: Fleet, jobs: Collection[str] | None = None, *, registry: bool = False) -> Iterator[str]:
     """Yield what is missing for all jobs, or for those named; with `registry`, also that of optimizations."""
     if not jobs and fleet.table("job").is_empty():
-        yield NO_FILE if fleet.table("source").is_empty() else "No file told of a job: see `ettlog status`."
+        yield NO_FILE if fleet.table("source").is_empty() else NO_JOB
         return
     if _of(fleet, "allocation", jobs).is_empty():
         yield NO_SCHEDULER
@@ -47,9 +51,10 @@ def _of(fleet: Fleet, relation: str, jobs: Collection[str] | None) -> pl.DataFra
 def _open(job: pl.DataFrame) -> Iterator[str]:
     number = int(job["open"].sum() or 0)
     if number and number == job.height:
+        who = "The job is" if number == 1 else "All jobs are"
         yield (
-            f"{'The job is' if number == 1 else 'All jobs are'} still open: counted up to the newest event; what is not "
-            "saved yet counts as trained. Ingest again when more is written."
+            f"{who} still open: counted up to the newest event; what is not saved yet counts as trained. Ingest again "
+            "when more is written."
         )
     elif number:
         yield f"{count(number, 'job')} of {job.height:,} still open: counted up to the newest event."

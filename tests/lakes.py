@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
 
 import ettlog
+from ettlog.cli import COMMANDS
 from tests.conftest import ROOT
-from tests.test_docs import command as command_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,28 +75,47 @@ ASKED = {
     "job": ["finch-7b"],
     "row": ["finch-7b@0"],
     "query": ["select count(*) as n from job"],
-    "before": ["finch-7b", "wren-3b"],
-    "after": [],
-    "shell": ["fish"],
-    "relation": [],
-    "logs": [str(TINY)],
-    "what": ["job", "finch-7b"],
+    "before": ["finch-7b"],
+    "after": ["wren-3b"],
 }
-"""Words for each argument of a command, by the argument's name."""
+"""Words for the arguments that mean something in a lake, by the argument's name."""
 OPTIONS = {"what-if": ["--halve", "restore"]}
 """Options without which a command has nothing to answer."""
-WRITERS = ("Write", "Print", "Read", "Make", "Simulate", "Export", "Save")
-"""Verbs that begin the sentence of a command that makes files; all others answer with a table."""
+
+
+def commands() -> dict[str, click.Command]:
+    """Return every command, those of groups too, by the words that name it."""
+    found = {}
+    for name in COMMANDS:
+        one: click.Command = import_module(f"ettlog.cli.{name.replace('-', '_')}").command
+        inner = one.commands if isinstance(one, click.Group) else {"": one}
+        found |= {f"{name} {inside}".strip(): leaf for inside, leaf in inner.items()}
+    return found
 
 
 def words(name: str, folder: Path) -> list[str]:
     """Return words that ask a command; what it writes goes into a folder."""
-    found = command_of(name)
-    arguments = [parameter for parameter in found.params if isinstance(parameter, click.Argument)]
-    options = {text for parameter in found.params for text in parameter.opts}
-    asked = [word for parameter in arguments for word in ASKED[str(parameter.name)]]
-    out = ["-o", str(folder / "out")] if "--output" in options and "--format" not in options else []
-    return [name, *asked, *OPTIONS.get(name, []), *out]
+    command = commands()[name]
+    asked = [word for item in command.params if isinstance(item, click.Argument) for word in _word(item)]
+    out = ["-o", str(folder / f"{name}.out")] if writes(command) else []
+    return [*name.split(), *asked, *OPTIONS.get(name, []), *out]
+
+
+def writes(command: click.Command) -> bool:
+    """Tell whether a command makes a file or a folder, and no table."""
+    options = {text for item in command.params for text in item.opts}
+    return "--output" in options and "--format" not in options
+
+
+def _word(argument: click.Argument) -> list[str]:
+    """Return a word for an argument: a known one, the first of a choice, a log for a path."""
+    if argument.name in ASKED:
+        return ASKED[argument.name]
+    if not argument.required:
+        return []
+    if isinstance(argument.type, click.Choice):
+        return [str(argument.type.choices[0])]
+    return [str(TINY / "robin-1b.log")]
 
 
 def make(lack: str, folder: Path) -> Path:

@@ -20,9 +20,10 @@ LAYERS = (
     {"config", "settings"},
     {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"},
     {"fleet", "relations", "facts"},
-    {"cascade", "registry"},
+    {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "timeline", "status", "explain", "lacks"}
+    | {"terms"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
     {"plot"},
     {"report"},

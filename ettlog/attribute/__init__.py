@@ -113,16 +113,17 @@ def attribute_ledger(
 
     if by is not None:
         _check_by(by)
+    if ledger["start"].is_null().all():
+        raise NoDataError(
+            "there is no start to attribute", where="ledger.start",
+            why="no log told of a job" if ledger.is_empty() else "no trainer's log was read, only a scheduler's",
+            todo="ingest the stdout of the trainer and its launcher beside the accounting",
+        )  # fmt: skip
     dated = ledger["launched_us"].drop_nulls()
     if dated.is_empty():
         raise NoDataError(
             "there is no dated start to attribute", where="ledger.launched_us", why=f"{ledger.height} rows, none dated",
             todo="ingest logs with a clock, or name their zone in ettlog.toml",
-        )  # fmt: skip
-    if ledger["start"].is_null().all():
-        raise NoDataError(
-            "there is no start to attribute", where="ledger.start", why="no trainer's log was read, only a scheduler's",
-            todo="ingest the stdout of the trainer and its launcher beside the accounting",
         )  # fmt: skip
     newest = max(int(dated.max()), newest_us or 0)  # type: ignore[arg-type]
     inside = windows.resolve(newest, oldest_us=int(dated.min()), window=window, since=since, until=until)  # type: ignore[arg-type]
