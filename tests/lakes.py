@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
 
 import ettlog
+from ettlog import fleet as fleets
 from ettlog.cli import COMMANDS
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ettlog.fleet import Fleet
 
 TINY = ROOT / "fixtures/tiny/logs"
 REGISTRY = """[[optimization]]
@@ -85,7 +89,7 @@ OPTIONS = {"what-if": ["--halve", "restore"]}
 
 def commands() -> dict[str, click.Command]:
     """Return every command, those of groups too, by the words that name it."""
-    found = {}
+    found: dict[str, click.Command] = {}
     for name in COMMANDS:
         one: click.Command = import_module(f"ettlog.cli.{name.replace('-', '_')}").command
         inner = one.commands if isinstance(one, click.Group) else {"": one}
@@ -127,3 +131,9 @@ def make(lack: str, folder: Path) -> Path:
     lake = folder / f"{lack}.lake"
     ettlog.ingest([logs], lake)
     return lake
+
+
+@cache
+def open_once(path: Path) -> Fleet:
+    """Return an open lake, the same one for the same path: its relations are computed once."""
+    return fleets.open(path)

@@ -55,9 +55,10 @@ class Trend:
     def __init__(self, period: str, whole: pl.DataFrame, groups: pl.DataFrame, by: str) -> None:
         """Keep the values of frames of `ettlog.ett`: the period, wall_gpu_hours, ett, and `by` in `groups`."""
         self.period = period
+        self._values: dict[tuple[str | None, date], float]
         self._values = {(WHOLE, day): ett for day, ett in _thick(whole, period)}
         for (name,), rows in groups.group_by(by) if by else ():
-            self._values |= {(name, day): ett for day, ett in _thick(rows, period)}  # type: ignore[dict-item]
+            self._values |= {(name, day): ett for day, ett in _thick(rows, period)}
         self.days = sorted({day for _, day in self._values})
         self._known = sorted(self._values.values())
 
