@@ -13,8 +13,8 @@ from collections.abc import Callable
 from datetime import date
 from fcntl import ioctl
 from pathlib import Path
-from typing import Any
 from termios import TIOCSWINSZ
+from typing import Any
 
 import polars as pl
 import pytest
@@ -133,7 +133,7 @@ def test_sentences_wrap_with_an_indent() -> None:
 
 
 def test_bars_rise_with_the_value() -> None:
-    """The lowest value has the lowest bar, the highest the highest, a missing one a dot; equal ones are in the middle."""
+    """The lowest value has the lowest bar, the highest the highest, a missing one a dot; equal ones are halfway."""
     assert bars([0.5, None, 0.75, 1.0], 0.5, 1.0) == "▁·▅█"
     assert bars([0.7, 0.7], 0.7, 0.7) == "▄▄"
 
