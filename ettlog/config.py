@@ -190,7 +190,7 @@ def _flat(tree: Mapping[str, Any], wrong: list[tuple[str, str]]) -> list[tuple[s
         if section in KEY_BY_NAME:
             found.append((section, value))
         elif section not in sections:
-            wrong.append((section, _unknown(section, [*sections, "owners"])))
+            wrong.append((section, _unknown(section, [*sections, "owners", "slo"])))
         elif not isinstance(value, dict):
             wrong.append((section, "must be a table"))
         else:

@@ -93,6 +93,12 @@ def _number(low: int, high: int) -> Check:
     return check
 
 
+def _budget(value: Any) -> tuple[Any, list[tuple[str, str]]]:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1000:
+        return float(value), []
+    return None, [("", "must be a number above 0: GPU-hours per effective GPU-hour, such as 0.02")]
+
+
 def _list(item: Check) -> Check:
     def check(value: Any) -> tuple[Any, list[tuple[str, str]]]:
         if isinstance(value, str):  # the environment and `--sacct-fields` give lists as text
@@ -197,6 +203,7 @@ KEYS: tuple[Key, ...] = (
     Key("attribute.basis", _choice("work", "wall"), "work", "what stays fixed: the training done, or the time held"),
     Key("ett.basis", _choice("allocated", "elapsed", "submitted"), "allocated", "which wall time ETT% is a share of"),
     Key("ett.evaluation", _choice("wasted", "effective"), "wasted", "what evaluation inside the loop counts as"),
+    Key("slo", _table(_budget, _OWNED), {}, "GPU-hours a component or part may cost per effective GPU-hour"),
     Key("limits.line_bytes", _number(256, 1 << 24), 1 << 16, "bytes of a line that patterns see"),
     Key("limits.output_bytes", _number(1 << 20, 1 << 50), 64 << 30, "decompressed bytes read from one file"),
     Key("limits.depth", _number(1, 256), 32, "folders inside each other that are looked into"),

@@ -23,7 +23,7 @@ LAYERS = (
     {"cascade", "registry"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "timeline", "status", "explain"}
-    | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
+    | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan", "alerts"},
     {"plot"},
     {"report"},
     {"cli"},

@@ -31,6 +31,7 @@ COMMANDS = {
     "reliability": "Show how often jobs fail, by cause, model or cluster, with intervals.",
     "advise": "Advise how often to save, from measured stalls and failures.",
     "what-if": "Show what a change would be worth, under the observed faults.",
+    "alerts": "Show regressions, burning budgets, and effects that came, per owner.",
     "report": "Write one HTML page to look at: fleet or job, with pictures.",
     "explain": "Show the log lines that a job, start or part rests on.",
     "sql": "Ask the relations in SQL.",
