@@ -28,7 +28,7 @@ COMMANDS = {
     "attribute": "Show what changed in a window, and whose work changed it.",
     "compare": "Compare two runs, models or windows, or pairs of them, with intervals.",
     "plan": "Plan an experiment: pairs needed for a gain, and when to kill its runs.",
-    "reliability": "Show how often jobs fail, by cause, model or cluster, with intervals.",
+    "reliability": "Show how often jobs fail, by cause, model, cluster or node, with intervals.",
     "advise": "Advise how often to save, from measured stalls and failures.",
     "what-if": "Show what a change would be worth, under the observed faults.",
     "alerts": "Show regressions, burning budgets, and effects that came, per owner.",
@@ -37,6 +37,7 @@ COMMANDS = {
     "sql": "Ask the relations in SQL.",
     "schema": "Show the relations, or the columns of one.",
     "check": "Check that the lake and its relations hold together.",
+    "simulate": "Write a simulated fleet as logs, with the truth beside them.",
     "completion": "Print the completion script of a shell.",
 }
 """Every command with its sentence, in the order a newcomer needs them; NAME is `ettlog.cli.NAME.command`.
