@@ -196,6 +196,7 @@ KEYS: tuple[Key, ...] = (
     Key("sacct.delimiter", _delimiter, None, "delimiter of sacct output written without a header"),
     Key("sacct.fields", _list(_text), (), "fields of sacct output written without a header"),
     Key("sacct.zone", _zone, None, "time zone of sacct's local times, where it differs from the trainers'"),
+    Key("formats.dirs", _list(_text), (), "folders with format files of your own"),
     Key("owners", _table(_text, _OWNED), {}, "owner of a component or part, in place of the default one"),
     Key("jobs.rules", _LIST_OF_RULES, (), "regexes on job names that join them to logical jobs and models"),
     Key("jobs.models", _models, (), "globs, or `re:` and a regex, of job names, and their model"),
