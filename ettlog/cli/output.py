@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ettlog.cli.options import Output
     from ettlog.tables import View
 
+WIDEST = 120
+"""Characters beyond which a sentence is broken, however wide the terminal."""
 UNBOUNDED = 100_000
 """Width that tables are laid out for in a file or a pipe: nothing is cut there."""
 
@@ -59,7 +61,7 @@ def paint(view: View, *, header: bool, colours: bool, width: int | None = None) 
 
     styled = colours and not os.environ.get("NO_COLOR")
     into = Console(file=StringIO(), force_terminal=styled, width=UNBOUNDED, markup=False, highlight=False, emoji=False)
-    fold = partial(fit.wrapped, width=width) if width else str
+    fold = partial(fit.wrapped, width=min(width, WIDEST)) if width else str
     for line in view.header if header else ():
         into.print(fold(sink.display(line)), style="dim", soft_wrap=True)
     if view.header and header and (view.notes or not view.frame.is_empty()):
