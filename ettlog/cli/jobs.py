@@ -51,12 +51,14 @@ def command(lake: Path, jobs: tuple[str, ...], models: tuple[str, ...], unjoined
     """
     import ettlog
     from ettlog.cli.output import emit
+    from ettlog.lacks import lacks
     from ettlog.tables import View
 
+    fleet = ettlog.open(lake)
     if unjoined:
         from ettlog.cli import linked
 
-        emit(linked.loose(ettlog.open(lake), jobs), out)
+        emit(linked.loose(fleet, jobs), out)
         return
-    frame = ettlog.jobs(ettlog.open(lake), jobs=jobs, models=models)
-    emit(View(frame, header=[MEANING], shown=SHOWN), out)
+    frame = ettlog.jobs(fleet, jobs=jobs, models=models)
+    emit(View(frame, [MEANING], list(lacks(fleet, frame["job"].to_list())), SHOWN), out)

@@ -48,6 +48,7 @@ def command(lake: Path, joins: bool, clocks: bool, jobs: tuple[str, ...], out: O
     """
     import ettlog
     from ettlog.cli.output import emit
+    from ettlog.lacks import lacks
     from ettlog.tables import View
 
     if joins and clocks:
@@ -59,7 +60,8 @@ def command(lake: Path, joins: bool, clocks: bool, jobs: tuple[str, ...], out: O
         emit(linked.joined(fleet, jobs) if joins else linked.clocked(fleet), out)
         return
     frame = ettlog.status(fleet)
-    emit(View(frame, header(frame, lake), list(notes(frame, fleet)), SHOWN, readable(frame)), out)
+    said = [*notes(frame, fleet), *lacks(fleet, registry=True)]
+    emit(View(frame, header(frame, lake), said, SHOWN, readable(frame)), out)
 
 
 def header(frame: pl.DataFrame, lake: Path) -> list[str]:
