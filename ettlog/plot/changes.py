@@ -92,8 +92,8 @@ def event_study(study: pl.DataFrame, ax: Axes | None = None) -> Axes:
     if frame.is_empty():
         return nothing(ax)
     weeks, cut = frame["week"].to_list(), [100 * value for value in frame["cut"]]
-    most = max(frame["model_weeks"].max() or 1, 1)  # type: ignore[type-var]
-    sizes = [18 + 60 * (count / most) for count in frame["model_weeks"]]  # type: ignore[operator]
+    most = max(frame["model_weeks"].max() or 1, 1)
+    sizes = [18 + 60 * (count / most) for count in frame["model_weeks"]]
     colours = [NOBODY if week < 0 else GAIN for week in weeks]
     if {"low", "high"} <= set(frame.columns):
         low, high = ([100 * value if value is not None else None for value in frame[name]] for name in ("low", "high"))

@@ -55,7 +55,7 @@ def gantt(
     if frame.is_empty():
         return nothing(ax)
     zero: Any = frame["begin_at"].min()
-    unit = _unit((frame["end_at"].max() - zero).total_seconds())  # type: ignore[operator]
+    unit = _unit((frame["end_at"].max() - zero).total_seconds())
     place = {start: number for number, start in enumerate(rows["start"])}
     for (component, held), part in _merged(frame).group_by("component", "allocated", maintain_order=True):
         _bars(ax, part, place, zero, unit, COLOURS[str(component)], 0.72 if held else 0.3)

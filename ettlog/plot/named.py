@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
+    from ettlog.attribute import Attribution
     from ettlog.fleet import Fleet
 
 WHOLE = "all"
@@ -95,23 +96,17 @@ def _calendar(asked: Asked) -> Axes:
 
 
 def _waterfall(asked: Asked) -> Axes:
-    import ettlog
-
-    found = ettlog.attribute(asked.fleet, **_window(asked))
+    found = _attributed(asked)
     return waterfall(_whole(found.credit), found.header["ett_before"], found.header["ett_after"])
 
 
 def _credit(asked: Asked) -> Axes:
-    import ettlog
-
-    rows = _whole(ettlog.attribute(asked.fleet, **_window(asked)).credit)
+    rows = _whole(_attributed(asked).credit)
     return credit(rows.filter(rows["optimization"] != ""))
 
 
 def _event_study(asked: Asked) -> Axes:
-    import ettlog
-
-    study = getattr(ettlog.attribute(asked.fleet, **_window(asked)), "study", None)
+    study = getattr(_attributed(asked), "study", None)
     if study is None or study.is_empty():
         raise NoDataError(
             "there is no event study",
@@ -145,9 +140,12 @@ def _recovery(asked: Asked) -> Axes:
     return recovery(by_cause(asked.fleet).head(12), PHASES)
 
 
-def _window(asked: Asked) -> dict[str, str | None]:
+def _attributed(asked: Asked) -> Attribution:
+    import ettlog
+
     given = asked.selection
-    return {"window": given.get("window"), "since": given.get("since"), "until": given.get("until")}
+    since, until = given.get("since"), given.get("until")
+    return ettlog.attribute(asked.fleet, window=given.get("window"), since=since, until=until)
 
 
 def _whole(rows: pl.DataFrame) -> pl.DataFrame:

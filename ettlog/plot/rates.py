@@ -36,7 +36,7 @@ def funnel(rates: pl.DataFrame, key: str = "model", ax: Axes | None = None) -> A
     frame = rates.filter(pl.col("gpu_days") > 0).sort("gpu_days")
     if frame.is_empty():
         return nothing(ax)
-    mean = frame["count"].sum() / frame["gpu_days"].sum()
+    mean = float(frame["count"].sum()) / float(frame["gpu_days"].sum())
     days = frame["gpu_days"].to_list()
     _limits(ax, mean, min(days), max(days))
     outside = frame.with_columns(_strays(frame, mean))
@@ -121,6 +121,7 @@ def _colours() -> dict[str, str]:
             component = PART_BY_NAME[row.parts[0]].component
             pale = PALER[min(seen.get(component, 0), len(PALER) - 1)]
             seen[component] = seen.get(component, 0) + 1
-            mixed = zip(to_rgb(COLOURS[component]), to_rgb(GROUND), strict=True)
-            found[row.phase] = to_hex([(1 - pale) * own + pale * ground for own, ground in mixed])
+            own, ground = to_rgb(COLOURS[component]), to_rgb(GROUND)
+            red, green, blue = ((1 - pale) * own[i] + pale * ground[i] for i in range(3))
+            found[row.phase] = to_hex((red, green, blue))
     return found
