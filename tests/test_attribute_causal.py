@@ -28,6 +28,7 @@ def ar(rng: np.random.Generator, n: int, rho: float, sd: float = 1.0) -> np.ndar
 # other libraries
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 def test_imputation_is_fepois() -> None:
     """Proportional scaling and pyfixest's Poisson regression with two fixed effects agree to 4e-7."""
     amount, starts, rollout, _ = fleet(3)
@@ -38,6 +39,7 @@ def test_imputation_is_fepois() -> None:
     assert (starts * made.unit[:, None] * made.week[None, :])[seen] == pytest.approx(other[seen], rel=4e-7)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 def test_log_imputation_is_did2s() -> None:
     """Gardner's two-stage estimate, to ten digits."""
     amount, starts, rollout, _ = fleet(3)
