@@ -46,6 +46,8 @@ class Template:
         """Build the masks."""
         self.learnt = learnt
         self.whole = learnt.cover > len(learnt.line)
+        self.silent = False
+        """No line of this template holds a literal of events."""
         self.plain = learnt.line[: learnt.cover].translate(ZEROS)
         width = self.width = (learnt.cover + 7) // 8 * 8
         line = np.zeros(width, np.uint8)

@@ -1,0 +1,130 @@
+"""Remembers how a line was read, for all lines that differ from it in digits only.
+
+Event lines repeat: a thousand saves, evaluations and timers of one run, and a thousand lines that only look like
+events. A line whose regexes treat all digits alike (see uniform.py) is read by them once; what was found, or that
+nothing was, holds for every line with the same text around its digits, and only the digits are decoded anew. Never
+wrong: where something is not proved, or a digit that matters is another one, the line goes to its regexes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ettlog.parse.envelope import Peeled, Prefix, walk
+from ettlog.parse.format import Pattern, assemble
+from ettlog.parse.line import Found, LineReader
+from ettlog.parse.template import allowed
+from ettlog.parse.uniform import prove
+from ettlog.parse.vector import ZEROS
+
+KEPT = 8192
+"""Most lines remembered."""
+
+MAX_LINE = 1024
+"""Longest line in bytes that is remembered."""
+
+_DATE = re.compile(rb"20(?=\d\d-\d\d)")
+_CENTURY = b"\x02\x02"
+"""Stands for the century of a date; a line that holds such a byte is not remembered."""
+_OTHER_DIGITS = (b"00/00", b"[0000000000.")
+"""What prefixes look like, their digits zeroed, that do not treat all digits alike beside the century of a date."""
+
+
+def key(line: bytes) -> bytes:
+    """Return a line without its digits; of a date the century stays: prefixes look for it."""
+    if b"20" in line:
+        line = _DATE.sub(_CENTURY, line)
+    return line.translate(ZEROS)
+
+
+def digit_literals(literals: Iterable[bytes]) -> re.Pattern[bytes]:
+    """Return what finds, in a line with its digits zeroed, that one of the literals with digits in them may be on a
+    line like it."""
+    zeroed = sorted({one.translate(ZEROS) for one in literals if b"0" in one.translate(ZEROS)})
+    return re.compile(b"|".join(map(re.escape, zeroed)) or rb"(?!)")
+
+
+class Fact(NamedTuple):
+    """Where one match and its groups lie in the line."""
+
+    pattern: int
+    begin: int
+    end: int
+    groups: tuple[tuple[str, int, int], ...]
+
+
+class Recipe(NamedTuple):
+    """How a line is read: `wanted` by regexes where `facts` is None, else by what was found on its like."""
+
+    wanted: tuple[int, ...]
+    facts: tuple[Fact, ...] | None
+    checks: tuple[tuple[int, bytes], ...] = ()
+    """Places of digits that not every digit may take, with those that may."""
+    prefix: Prefix = Prefix(0, {})
+
+
+class Recipes:
+    """Reads event lines of many sources; remembers what it learnt."""
+
+    def __init__(self, patterns: Sequence[Pattern], literals: Sequence[bytes]) -> None:
+        """Keep the patterns, and the literals by which patterns are chosen."""
+        self._patterns = patterns
+        self._known: dict[bytes, Recipe] = {}
+        self._digits = digit_literals(literals)
+
+    def silent(self, line: bytes, wanted: Sequence[int]) -> bool:
+        """Tell whether no line with the same text around its digits holds a literal of events, given the event patterns
+        wanted on this one."""
+        return not wanted and self._digits.search(line.translate(ZEROS)) is None
+
+    def known(self, line: bytes) -> tuple[bytes, Recipe | None]:
+        """Return the key of a line and how its like was read; an empty key where lines like it are not remembered."""
+        if len(line) > MAX_LINE or b"\r" in line or b"\x1b" in line or _CENTURY[:1] in line:
+            return b"", None
+        name = key(line)
+        recipe = self._known.get(name)
+        if recipe is not None and recipe.checks:
+            for at, chars in recipe.checks:
+                if line[at] not in chars:
+                    return b"", None
+        return name, recipe
+
+    def learn(self, name: bytes, line: bytes, wanted: Sequence[int], found: Sequence[Found]) -> None:
+        """Remember under the key `name` what the regexes of the wanted patterns found on a line."""
+        if len(self._known) >= KEPT:
+            self._known.clear()
+        self._known[name] = self._recipe(name, line, tuple(wanted), found)
+
+    def _recipe(self, name: bytes, line: bytes, wanted: tuple[int, ...], found: Sequence[Found]) -> Recipe:
+        proofs = [prove(self._patterns[index].expression) for index in wanted]
+        if self._digits.search(line.translate(ZEROS)) or any(part in name for part in _OTHER_DIGITS):
+            return Recipe(wanted, None)
+        if not all(proof.usable for proof in proofs):
+            return Recipe(wanted, None)
+        checks = [check for proof in proofs for check in allowed(line, proof)]
+        prefix = walk(line)
+        facts = tuple(self._fact(one, line[prefix.end :], prefix.end) for one in found)
+        return Recipe(wanted, facts, tuple(checks), prefix)
+
+    def _fact(self, found: Found, body: bytes, offset: int) -> Fact:
+        pattern = self._patterns[found.pattern]
+        match = pattern.regex.search(body)
+        assert match is not None
+        spans = [(group, *match.span(group)) for group in pattern.groups if match[group] is not None]
+        return Fact(
+            found.pattern, found.begin, found.end, tuple((name, one + offset, end + offset) for name, one, end in spans)
+        )
+
+    def read(self, recipe: Recipe, line: bytes, reader: LineReader) -> list[Found]:
+        """Return what is on a line of a recipe with facts."""
+        if not recipe.facts:
+            return []
+        peeled: Peeled = recipe.prefix.peeled(line)
+        found = []
+        for fact in recipe.facts:
+            texts = [(group, line[begin:end]) for group, begin, end in fact.groups]
+            values = assemble(self._patterns[fact.pattern], texts)
+            found.append(reader.finish(fact.pattern, values, peeled, 0, (fact.begin, fact.end)))
+        return found
