@@ -7,6 +7,7 @@ that no log needs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -52,17 +53,18 @@ def whole(values: Sequence[Any]) -> Ints:
 def words(codes: Ints, of: Sequence[str]) -> pa.Array:
     """Return a column of words by their numbers; a negative one is null. Only words in use are kept, in their order."""
     missing = codes < 0
-    used, which = np.unique(codes[~missing], return_inverse=True)
-    index = np.zeros(len(codes), np.int32)
-    index[~missing] = which
+    known = codes[~missing] if missing.any() else codes
+    used = np.flatnonzero(np.bincount(known, minlength=1))[: len(known)]
+    number = np.zeros(len(of) + 1, np.int32)  # the last place stands for null
+    number[used] = np.arange(len(used))
+    index = number[codes]
     return pa.DictionaryArray.from_arrays(_column(pa.int32(), index, missing), texts([of[code] for code in used]))
 
 
 def texts(values: Sequence[str | None]) -> pa.Array:
     """Return a column of strings; None becomes null."""
     encoded = [b"" if value is None else value.encode() for value in values]
-    offsets = np.zeros(len(values) + 1, np.int32)
-    np.cumsum([len(one) for one in encoded], out=offsets[1:])
+    offsets = np.array([0, *accumulate(map(len, encoded))], np.int32)
     missing = np.array([value is None for value in values], bool)
     buffers = [_validity(missing), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(pa.string(), len(values), buffers, int(np.count_nonzero(missing)))

@@ -44,7 +44,7 @@ class Matched(NamedTuple):
     rows: Ints
     """Their indices in the pool."""
     numbers: Ints
-    """What `Template.match` read on them."""
+    """What `Template.match` read on them, one column a line."""
 
 
 class _Known(NamedTuple):
@@ -111,7 +111,7 @@ class StepReader:
         if template.whole:  # all lines of it are equally long
             which = np.flatnonzero(pool.end[left] - pool.at[left] == len(template.learnt.line))
         fits, numbers = template.match(block, pool.at[left[which]])
-        if not len(numbers):
+        if not numbers.shape[1]:
             return left
         keep = np.ones(len(left), bool)
         keep[which[fits]] = False

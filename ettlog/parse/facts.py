@@ -236,6 +236,8 @@ def _settle(shift: int, nominal: bool, ts: Ints, clock: NDArray[np.int8] | None 
 
 
 def _chosen(steps: Steps, kept: NDArray[np.bool_]) -> Steps:
+    if kept.all():
+        return steps
     values = tuple(column[kept] for column in steps.values)
     return Steps(steps.line[kept], steps.ts[kept], steps.clock[kept], steps.pattern[kept], values)
 

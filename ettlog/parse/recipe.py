@@ -72,6 +72,7 @@ class Recipes:
         """Keep the patterns, and the literals by which patterns are chosen."""
         self._patterns = patterns
         self._known: dict[bytes, Recipe] = {}
+        self._once: set[bytes] = set()
         self._digits = digit_literals(literals)
 
     def silent(self, line: bytes, wanted: Sequence[int]) -> bool:
@@ -92,10 +93,16 @@ class Recipes:
         return name, recipe
 
     def learn(self, name: bytes, line: bytes, wanted: Sequence[int], found: Sequence[Found]) -> None:
-        """Remember under the key `name` what the regexes of the wanted patterns found on a line."""
+        """Remember under the key `name` what the regexes of the wanted patterns found on a line, from the second one
+        on."""
         if len(self._known) >= KEPT:
             self._known.clear()
-        self._known[name] = self._recipe(name, line, tuple(wanted), found)
+        if name in self._once:
+            self._known[name] = self._recipe(name, line, tuple(wanted), found)
+        else:  # most lines of a small log come once: nothing is worth learning of them
+            if len(self._once) >= KEPT:
+                self._once.clear()
+            self._once.add(name)
 
     def _recipe(self, name: bytes, line: bytes, wanted: tuple[int, ...], found: Sequence[Found]) -> Recipe:
         proofs = [prove(self._patterns[index].expression) for index in wanted]

@@ -111,7 +111,9 @@ class StepLines:
                 begin = int(pool.at[row])
                 slow += [(begin, found) for found in self._one(begin, int(pool.end[row]), pool.patterns, idle)]
         joined = _joined([*fast, _slow_rows(slow)])
-        return select(joined, np.argsort(joined.at, kind="stable")), np.sort(_joined(fast).at)
+        return select(joined, np.argsort(joined.at, kind="stable")), np.sort(
+            np.concatenate([_EMPTY, *(r.at for r in fast)])
+        )
 
     def _pools(self, gates: Ints, at: Ints) -> list[Pool]:
         """Group the hit lines by the literal found on them."""
