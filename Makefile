@@ -49,6 +49,7 @@ bench: $(VENV)/.testing  ## Measure the speed of ingest
 
 docs: $(VENV)/.testing  ## Write docs/cli.md and the sessions of the README anew
 	$(BIN)/python -m tests.cli_reference > docs/cli.md
+	$(BIN)/python -m tests.notebooks
 	$(BIN)/python -m tests.readme
 
 clean:  ## Remove the virtual environment and the demo's lake

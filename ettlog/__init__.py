@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ettlog.plan import plan as plan
     from ettlog.reliability import reliability as reliability
     from ettlog.status import status as status
+    from ettlog.terms import terms as terms
     from ettlog.timeline import timeline as timeline
     from ettlog.what_if import what_if as what_if
 
@@ -49,6 +50,7 @@ _HOMES = {
     "plan": "plan",
     "reliability": "reliability",
     "status": "status",
+    "terms": "terms",
     "timeline": "timeline",
     "what_if": "what_if",
 }
@@ -56,7 +58,7 @@ _HOMES = {
 
 __all__ = [
     "EttlogError", "Fleet", "advise", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs", "open",
-    "plan", "reliability", "status", "timeline", "what_if",
+    "plan", "reliability", "status", "terms", "timeline", "what_if",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from ettlog import cascade, compare_means, ett_sums, pairs
 from ettlog.conventions import settle
 from ettlog.errors import NoDataError, UsageError
 from ettlog.ett import Selection, Timeline, configured, load, matching, measure, period
+from ettlog.tables import Shown, View
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,39 @@ if TYPE_CHECKING:
 
 TAKEN = ("jobs", "starts", "ett", "wall_gpu_hours", "tts_hours", "ttr_hours", "tts_share", "ttr_share")
 """Columns of an ETT frame that each side of a pair shows, with `nof`."""
+
+PAIRS = (
+    Shown("pair", "pair"),
+    Shown("ett_before", "ETT % before", "ratio"),
+    Shown("ett_after", "after", "ratio"),
+    Shown("points", "points", "signed"),
+    Shown("tts_hours_before", "TTS h before", "hours"),
+    Shown("tts_hours_after", "after", "hours"),
+    Shown("ttr_hours_before", "TTR h before", "hours"),
+    Shown("ttr_hours_after", "after", "hours"),
+    Shown("ttr_over_tts", "dTTR/dTTS", "signed"),
+    Shown("recovery_share", "in recovery %", "ratio"),
+    Shown("nof_before", "NoF", "int"),
+    Shown("nof_after", "after", "int"),
+    Shown("saved_wall_gpu_hours", "GPU-h, fixed wall", "hours"),
+    Shown("saved_work_gpu_hours", "fixed work", "hours"),
+)
+"""The columns of the pairs that people read."""
+MEANS = (
+    Shown("metric", "figure"),
+    Shown("n", "n", "int"),
+    Shown("mean", "mean", "number"),
+    Shown("low", "low", "number"),
+    Shown("high", "high", "number"),
+    Shown("p", "p", "number"),
+    Shown("median", "median", "number"),
+    Shown("median_low", "low", "number"),
+    Shown("median_high", "high", "number"),
+    Shown("pooled", "pooled", "number"),
+    Shown("method", "method"),
+    Shown("note", "note"),
+)
+"""The columns of their means that people read."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +71,9 @@ class Comparison:
     pairs: pl.DataFrame
     summary: pl.DataFrame
     notes: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        return View(self.pairs, shown=PAIRS).html() + View(self.summary, (), self.notes, MEANS).html()
 
 
 def compare(

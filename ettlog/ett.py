@@ -190,4 +190,4 @@ def matching(job: pl.DataFrame, jobs: Sequence[str] | None, models: Sequence[str
 def _lost(fleet: Fleet, segment: pl.DataFrame) -> pl.DataFrame:
     from ettlog import ett_lost
 
-    return ett_lost.move(segment, fleet.table("step_run"))
+    return ett_lost.moved(fleet, segment)

@@ -12,6 +12,8 @@ from ettlog.lifecycle import LOOP_PARTS, PART_BY_NAME, STAGES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ettlog.fleet import Fleet
+
 STEP, REPLAY, *_ = LOOP_PARTS
 STEADY = STAGES[3].stage
 
@@ -26,15 +28,28 @@ class Run(NamedTuple):
     last_step: int
 
 
-def move(segment: pl.DataFrame, step_run: pl.DataFrame) -> pl.DataFrame:
+def moved(fleet: Fleet, segment: pl.DataFrame) -> pl.DataFrame:
+    """Return `move` of the segments of some jobs of a fleet, with every step placed by its own line."""
+    jobs = segment["job"].unique()
+    runs = fleet.table("step_run").filter(pl.col("job").is_in(jobs.implode()))
+    again = runs.filter(pl.col("nature") == REPLAY)["job"].unique()
+    if again.is_empty():
+        return segment
+    runs = runs.filter(pl.col("job").is_in(again.implode()))
+    placed = fleet.table("_placed").filter(pl.col("job").is_in(again.implode())).select("job", "k", "gid")
+    return move(segment, runs, fleet.table("_piece").join(placed, on="gid"))
+
+
+def move(segment: pl.DataFrame, step_run: pl.DataFrame, piece: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return `segment` with waste moved from replays to the steps that were replayed.
 
-    A step that was executed more than once counts where it was executed last. The time of a step inside a run of steps
-    is interpolated between the run's ends. Columns, tiling and wall time per job stay as they are; segments that were
-    cut are marked inferred.
+    A step that was executed more than once counts where it was executed last. `piece` holds the time of the steps of
+    each line; inside a line, and inside a run of steps without it, the time of a step is interpolated. Columns, tiling
+    and wall time per job stay as they are; segments that were cut are marked inferred.
     """
     stepped = pl.col("part").is_in([STEP, REPLAY])
-    lost = {job: list(_lost(runs)) for job, runs in _runs(step_run).items()}
+    lines = _runs(piece) if piece is not None else {}
+    lost = {job: list(_lost(runs, lines.get(job, []))) for job, runs in _runs(step_run).items()}
     pieces = [
         {**row, **piece}
         for row in segment.filter(stepped).iter_rows(named=True)
@@ -53,7 +68,7 @@ def _runs(step_run: pl.DataFrame) -> dict[str, list[Run]]:
     return found
 
 
-def _lost(runs: Sequence[Run]) -> Iterator[tuple[int, int]]:
+def _lost(runs: Sequence[Run], lines: Sequence[Run]) -> Iterator[tuple[int, int]]:
     """Yield the instants between which each run executed steps that a later start executed again."""
     for run in runs:
         later = [other for other in runs if other.k > run.k]
@@ -62,10 +77,17 @@ def _lost(runs: Sequence[Run]) -> Iterator[tuple[int, int]]:
         first = max(run.first_step, min(other.first_step for other in later))
         last = min(run.last_step, max(other.last_step for other in later))
         if first <= last:
-            yield _at(run, first), _at(run, last + 1)
+            yield _at(_of(run, lines, first), first), _at(_of(run, lines, last), last + 1)
+
+
+def _of(run: Run, lines: Sequence[Run], step: int) -> Run:
+    """Return the line of a run that tells of a step; the run itself where none does."""
+    mine = (line for line in lines if line.k == run.k and run.begin_us <= line.begin_us <= run.end_us)
+    return next((line for line in mine if line.first_step <= step <= line.last_step), run)
 
 
 def _at(run: Run, step: int) -> int:
+    """Return the instant at which a step of a run began, as far as the run tells."""
     steps = run.last_step - run.first_step + 1
     return run.begin_us + (run.end_us - run.begin_us) * (step - run.first_step) // steps
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ettlog import facts
+from ettlog import facts, markup
 from ettlog.errors import UsageError
 from ettlog.facts import SHAPES
 from ettlog.relations import Relation, checks, relations
@@ -55,8 +55,8 @@ class Fleet:
     """Facts and the relations over them; relations are computed when first asked for and kept."""
 
     connection: duckdb.DuckDBPyConnection
-    config: Config | None = None
-    lake: Lake | None = None
+    config: Config | None = field(default=None, repr=False)
+    lake: Lake | None = field(default=None, repr=False)
     _done: set[str] = field(default_factory=set, repr=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +66,19 @@ class Fleet:
             kinds = {key: "VARCHAR" if isinstance(value, str) else "BIGINT" for key, value in rows[0].items()}
             _fill(self.connection, name, rows, kinds)
         self._done |= {*SHAPES, *words}
+
+    def _repr_html_(self) -> str:
+        return markup.paragraphs(self._said())
+
+    def _said(self) -> list[str]:
+        """Return what is here and what it can be asked, a sentence each."""
+        jobs = self.table("job")
+        counts = {"job": jobs.height, "model": jobs["model"].n_unique(), "start": int(jobs["starts"].sum() or 0)}
+        counts["file"] = self.table("source").height
+        known = ", ".join(f"{number:,} {noun}{'s' * (number != 1)}" for noun, number in counts.items())
+        where = str(self.lake.path) if self.lake else "tables in memory"
+        asked = 'fleet.table("job"), fleet.sql("select ..."), fleet.schema()'
+        return [f"{where}: {known}", f"relations: {', '.join(self.relations())}", f"ask: {asked}"]
 
     @classmethod
     def from_tables(

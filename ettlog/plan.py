@@ -11,7 +11,7 @@ from ettlog.attribute import uncertainty
 from ettlog.errors import NoDataError, UsageError
 from ettlog.ett import Selection, load, matching, measure, period
 from ettlog.lifecycle import RECOVERY_KINDS
-from ettlog.tables import count
+from ettlog.tables import Shown, View, count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,23 @@ EFFECTS = (2.0, 5.0, 10.0)
 """Gains in points of ETT that are planned for where none is given."""
 MARGIN = 0.05
 """Share of a run at its begin and end in which nothing is killed: a run has to start and to end."""
+
+PAIRS = (
+    Shown("effect_points", "gain to show", "number"),
+    Shown("sd_points", "sd", "number"),
+    Shown("power", "power", "percent"),
+    Shown("pairs", "pairs needed", "int"),
+    Shown("smallest_p", "smallest p", "number"),
+)
+"""The columns of the pairs that people read."""
+KILLS = (
+    Shown("pair", "pair", "int"),
+    Shown("kill", "kill", "int"),
+    Shown("at_hours", "at h", "hours"),
+    Shown("event", "as"),
+    Shown("cause", "cause"),
+)
+"""The columns of the kills that people read."""
 
 
 class Mix(NamedTuple):
@@ -43,6 +60,9 @@ class Plan:
     pairs: pl.DataFrame
     kills: pl.DataFrame
     notes: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        return View(self.pairs, shown=PAIRS).html() + View(self.kills, (), self.notes, KILLS).html()
 
 
 def plan(

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import ettlog
-from ettlog import sink
+from ettlog import markup, sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -45,6 +45,13 @@ class View(NamedTuple):
     """Columns of the readable table; all columns of the frame when empty."""
     readable: pl.DataFrame | None = None
     """Another frame for the readable table, where people need another arrangement than machines."""
+
+    def html(self) -> str:
+        """Return header, readable table and notes as HTML for a notebook; a table without rows is left out."""
+        columns, lines = readable(self)
+        made = markup.table([item.title for item in columns], lines, [numeric(item.kind) for item in columns])
+        notes = [f"note: {line}" for line in self.notes]
+        return markup.paragraphs(self.header) + (made if lines else "") + markup.paragraphs(notes)
 
 
 def encode(view: View, form: str, *, header: bool = True, raw_csv: bool = False) -> bytes:

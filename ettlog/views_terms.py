@@ -70,7 +70,8 @@ def saved_steps(fleet: Fleet, step_seconds: float) -> pl.DataFrame:
             todo="give seconds",
         )
     rows = []
-    for job in _terms(fleet).iter_rows(named=True):
+    told = saved_terms(fleet.table("checkpoint"), fleet.table("mark"))
+    for job in told.join(fleet.table("job").select("job", "ett"), on="job").iter_rows(named=True):
         found = saved_steps_goodput(
             job["loaded"], job["saved"], job["first_us"], job["last_us"], round(step_seconds * MICROS)
         )
@@ -81,17 +82,13 @@ def saved_steps(fleet: Fleet, step_seconds: float) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema).sort("job")
 
 
-def _terms(fleet: Fleet) -> pl.DataFrame:
-    """Return one row per job: steps loaded and saved as lists, first and last dated mark, ETT."""
+def saved_terms(checkpoint: pl.DataFrame, mark: pl.DataFrame) -> pl.DataFrame:
+    """Return per job lists of steps `loaded` and `saved` (committed), and `first_us` and `last_us` of its marks."""
     import polars as pl
 
-    steps = (
-        fleet.table("checkpoint")
-        .group_by("job")
-        .agg(
-            loaded=pl.col("step").filter(pl.col("state") == "loaded"),
-            saved=pl.col("step").filter(pl.col("state") == "committed"),
-        )
+    steps = checkpoint.group_by("job").agg(
+        loaded=pl.col("step").filter(pl.col("state") == "loaded"),
+        saved=pl.col("step").filter(pl.col("state") == "committed"),
     )
-    spans = fleet.table("mark").group_by("job").agg(first_us=pl.col("at_us").min(), last_us=pl.col("at_us").max())
-    return steps.join(spans, on="job").join(fleet.table("job").select("job", "ett"), on="job").drop_nulls("first_us")
+    spans = mark.group_by("job").agg(first_us=pl.col("at_us").min(), last_us=pl.col("at_us").max())
+    return steps.join(spans, on="job").drop_nulls("first_us")

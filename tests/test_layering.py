@@ -15,14 +15,15 @@ from tests.conftest import ROOT
 from tests.imports import imports, modules
 
 LAYERS = (
-    {"errors", "lifecycle", "schema", "sink", "windows", "conventions"},
+    {"errors", "lifecycle", "schema", "sink", "markup", "windows", "conventions"},
     {"parse"},
     {"config", "settings"},
     {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"},
     {"fleet", "relations", "facts"},
-    {"cascade", "registry"},
+    {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "timeline", "status", "explain"}
+    | {"terms"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
     {"plot"},
     {"report"},

@@ -40,6 +40,11 @@ class Attribution:
     header: dict[str, Any]
     notes: tuple[str, ...]
 
+    def _repr_html_(self) -> str:
+        from ettlog.attribute.reading import arranged
+
+        return arranged(self).html()
+
     def summary(self, by: str = "owner") -> pl.DataFrame:
         """Return the fleet's credit summed by `owner`, `optimization`, `tier` or `model`; raises UsageError.
 

@@ -9,43 +9,11 @@ import click
 
 from ettlog.cli import COMMANDS
 from ettlog.cli.options import Output, convention_options, lake, output_options, selection_options
-from ettlog.tables import Shown
 
 if TYPE_CHECKING:
     from ettlog.compare import Comparison
     from ettlog.ett import Selection
     from ettlog.tables import View
-
-PAIRS = (
-    Shown("pair", "pair"),
-    Shown("ett_before", "ETT % before", "ratio"),
-    Shown("ett_after", "after", "ratio"),
-    Shown("points", "points", "signed"),
-    Shown("tts_hours_before", "TTS h before", "hours"),
-    Shown("tts_hours_after", "after", "hours"),
-    Shown("ttr_hours_before", "TTR h before", "hours"),
-    Shown("ttr_hours_after", "after", "hours"),
-    Shown("ttr_over_tts", "dTTR/dTTS", "signed"),
-    Shown("recovery_share", "in recovery %", "ratio"),
-    Shown("nof_before", "NoF", "int"),
-    Shown("nof_after", "after", "int"),
-    Shown("saved_wall_gpu_hours", "GPU-h, fixed wall", "hours"),
-    Shown("saved_work_gpu_hours", "fixed work", "hours"),
-)
-MEANS = (
-    Shown("metric", "figure"),
-    Shown("n", "n", "int"),
-    Shown("mean", "mean", "number"),
-    Shown("low", "low", "number"),
-    Shown("high", "high", "number"),
-    Shown("p", "p", "number"),
-    Shown("median", "median", "number"),
-    Shown("median_low", "low", "number"),
-    Shown("median_high", "high", "number"),
-    Shown("pooled", "pooled", "number"),
-    Shown("method", "method"),
-    Shown("note", "note"),
-)
 
 
 @click.command("compare", short_help=COMMANDS["compare"])
@@ -90,6 +58,7 @@ def command(
 
 def arranged(found: Comparison, *, summary: bool) -> View:
     """Arrange a comparison as the table of pairs, or of their means, with what it shows below."""
+    from ettlog.compare import MEANS, PAIRS
     from ettlog.tables import View
 
     frame, shown = (found.summary, MEANS) if summary else (found.pairs, PAIRS)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ettlog.cli import COMMANDS
+from ettlog.cli import COMMANDS, ett_terms
 from ettlog.cli.options import Output, convention_options, lake, output_options, selection_options
 from ettlog.conventions import DIVIDED, GROUPINGS
 from ettlog.tables import Shown
@@ -65,17 +65,27 @@ def keys(_ctx: click.Context, _param: click.Parameter, value: str | None) -> lis
     help=f"Group by {', '.join(GROUPINGS[:-1])} or {GROUPINGS[-1]}; several with commas.",
 )
 @click.option("--logged", is_flag=True, help="Count only jobs of which a trainer's log was read.")
+@ett_terms.options
 @selection_options
 @convention_options
 @lake
 @output_options
 def command(
-    by: list[str], logged: bool, selection: Selection, conventions: dict[str, Any], lake: Path, out: Output
+    by: list[str],
+    logged: bool,
+    terms: str | None,
+    selection: Selection,
+    conventions: dict[str, Any],
+    lake: Path,
+    out: Output,
+    **inputs: float | None,
 ) -> None:
     """Show where the wall time of the fleet went.
 
     ETT is the share of the wall that trained on new data. The formula view, 1 - (TTS + NoF x TTR) / wall, stands beside
     it, and the residual between the two is a row of its own: what start-up and recovery do not explain.
+
+    --terms counts the same jobs by the definitions that others publish, each printed with what it leaves out.
     """
     import ettlog
     from ettlog.cli.output import emit
@@ -83,6 +93,10 @@ def command(
 
     fleet = ettlog.open(lake)
     selection["logged"] = logged
+    if terms is not None:
+        view = ett_terms.view(fleet, terms, by, selection, {**conventions, **inputs})
+        emit(view._replace(shown=titled(view.shown, conventions)), out)
+        return
     frame = ettlog.ett(fleet, by=by, **selection, **conventions)
     header = describe(fleet, selection, **conventions)
     if not by:

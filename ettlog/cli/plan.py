@@ -8,27 +8,11 @@ import click
 
 from ettlog.cli import COMMANDS
 from ettlog.cli.options import Output, lake, output_options, selection_options
-from ettlog.tables import Shown
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ettlog.ett import Selection
-
-PAIRS = (
-    Shown("effect_points", "gain to show", "number"),
-    Shown("sd_points", "sd", "number"),
-    Shown("power", "power", "percent"),
-    Shown("pairs", "pairs needed", "int"),
-    Shown("smallest_p", "smallest p", "number"),
-)
-KILLS = (
-    Shown("pair", "pair", "int"),
-    Shown("kill", "kill", "int"),
-    Shown("at_hours", "at h", "hours"),
-    Shown("event", "as"),
-    Shown("cause", "cause"),
-)
 
 
 @click.command("plan", short_help=COMMANDS["plan"])
@@ -62,7 +46,7 @@ def command(
     """
     import ettlog
     from ettlog.cli.output import emit
-    from ettlog.plan import EFFECTS
+    from ettlog.plan import EFFECTS, KILLS, PAIRS
     from ettlog.tables import View
 
     fleet = ettlog.open(lake) if lake.exists() else None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ettlog import plot
+from ettlog.attribute.reading import CREDIT
 from ettlog.errors import NoDataError
 from ettlog.report.page import Block, Notes, Picture, Section, Table
-from ettlog.tables import Shown, human
+from ettlog.tables import human
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,12 +17,6 @@ if TYPE_CHECKING:
     from ettlog.report.scope import Scope
 
 WHOLE = "all"
-CREDIT = (
-    Shown("optimization", "optimization"), Shown("owner", "owner"), Shown("tier", "tier"),
-    Shown("saved_gpu_hours", "saved GPU-h", "hours"), Shown("low", "low", "hours"), Shown("high", "high", "hours"),
-    Shown("share", "% of all", "ratio"), Shown("points", "points", "signed"),
-    Shown("bound_gpu_hours", "bound", "hours"), Shown("executions", "runs", "int"), Shown("evidence", "grade"),
-)  # fmt: skip
 COUNTED = (
     (
         "direct: first starts times the saving per first start. cascade: the same saving repeated in recoveries, as "

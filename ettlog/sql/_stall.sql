@@ -40,6 +40,7 @@ numbered AS (
 asked AS (
   SELECT job, k, step, min(at_us) AS at_us, min_by(path || ':' || CAST(line AS VARCHAR), opens * -1) AS evidence,
     least(max(CASE WHEN kind = 'save_commit' THEN at_us END), max(CASE WHEN kind = 'save_staged' THEN at_us END)) AS done_us,
+    max(CASE WHEN kind = 'save_staged' THEN at_us END) AS staged_us,
     max(CASE WHEN kind = 'save_written' THEN at_us END) AS written_us
   FROM numbered
   WHERE nth > 0
@@ -47,25 +48,27 @@ asked AS (
 ),
 mixed AS (
   -- an undated end carries the request's own instant and tells nothing
-  SELECT job, k, step, at_us, evidence, CASE WHEN done_us > at_us THEN done_us END AS done_us, written_us,
-    CAST(NULL AS BIGINT) AS resumes_us, 1 AS place
+  SELECT job, k, step, at_us, evidence, CASE WHEN done_us > at_us THEN done_us END AS done_us, staged_us, written_us,
+    CAST(NULL AS BIGINT) AS resumes_us, CAST(NULL AS BIGINT) AS line_us, 1 AS place
   FROM asked
   UNION ALL
-  SELECT p.job, p.k, w.step, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), 0
+  SELECT p.job, p.k, w.step, NULL, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), w.end_us, 0
   FROM _work AS w JOIN _steady AS s ON s.gid = w.gid JOIN _placed AS p ON p.gid = w.gid
   WHERE p.job IN (SELECT job FROM asked)
 ),
 next AS (
   -- a save of step n comes behind the line of step n; the first line behind it bounds the wait
-  SELECT *, first_value(resumes_us IGNORE NULLS) OVER (
-    PARTITION BY job, k ORDER BY step, place, at_us ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_us
+  SELECT *, first_value(line_us IGNORE NULLS) OVER w AS next_line_us, first_value(resumes_us IGNORE NULLS) OVER w AS next_us
   FROM mixed
+  WINDOW w AS (PARTITION BY job, k ORDER BY step, place, at_us ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
 ),
 left_at AS (
   SELECT job, k, min(at_us) AS at_us FROM mark WHERE kind = 'train_end' GROUP BY job, k
 )
 SELECT n.job, n.k, CASE WHEN e.at_us <= n.at_us THEN 'final_save' ELSE 'save_stall' END AS part, n.at_us AS begin_us,
-  greatest(n.at_us, least(coalesce(least(n.done_us, n.next_us), n.written_us, p.last_us), t.failed_us)) AS end_us,
+  -- a line that lets the loop go on is better evidence than the estimate of the next step's own work; a commit is not
+  greatest(n.at_us, least(coalesce(CASE WHEN n.done_us = n.staged_us AND n.staged_us <= n.next_line_us THEN n.staged_us
+    ELSE least(n.done_us, n.next_us) END, n.written_us, p.last_us), t.failed_us)) AS end_us,
   n.done_us IS NULL AS inferred, n.evidence
 FROM next AS n
 JOIN _placed AS p ON p.job = n.job AND p.k = n.k
