@@ -38,7 +38,10 @@ def parquet(table: str, rows: pa.Table) -> bytes:
     schema = arrow_schema(table).with_metadata(
         {"ettlog.table": table, "ettlog.lake_version": str(LAKE_VERSION), "ettlog.parser_version": str(PARSER_VERSION)}
     )
-    rows = rows.select(schema.names).cast(schema).unify_dictionaries()
+    if rows.schema.equals(schema) and all(column.num_chunks == 1 for column in rows.itercolumns()):
+        rows = rows.replace_schema_metadata(schema.metadata)
+    else:
+        rows = rows.select(schema.names).cast(schema).unify_dictionaries()
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, schema, write_page_checksum=True, **_layout(schema, rows.num_rows)) as file:
         # One row group in memory at a time, and in one piece: how the rows came in chunks must not show in the bytes.

@@ -91,7 +91,12 @@ STAGES: tuple[Stage, ...] = (
 
 START_KINDS: tuple[str, ...] = ("first", "failure", "preemption", "planned", "unknown")
 RECOVERY_KINDS: tuple[str, ...] = ("failure", "preemption")
-LOST_ENDS: dict[str, str] = {"failed": "failure", "killed": "failure", "node_failure": "failure", "preempted": "preemption"}
+LOST_ENDS: dict[str, str] = {
+    "failed": "failure",
+    "killed": "failure",
+    "node_failure": "failure",
+    "preempted": "preemption",
+}
 """End of a start -> the kind of recovery it asks for."""
 
 END_STATES: tuple[str, ...] = (

@@ -30,7 +30,8 @@ class BlockScan:
         """Take a block; nothing is read yet."""
         self.source, self.block = source, block
         self.data, self.end = block.data, block.end
-        self.newlines = np.flatnonzero(np.frombuffer(block.data, np.uint8, block.end) == 10)
+        mask = source.mask(block.end)
+        self.newlines = np.flatnonzero(np.equal(np.frombuffer(block.data, np.uint8, block.end), 10, out=mask))
         """Where the lines end."""
         self.outcome: dict[int, str] = {}
         """Line begin -> outcome, of lines read by regex."""
@@ -87,7 +88,7 @@ class BlockScan:
         if recipe is not None and recipe.facts is not None:
             found = engine.recipes.read(recipe, line, self.source.reader) if recipe.facts else []
         else:
-            wanted = engine.finder.wanted(line) if recipe is None else recipe.wanted
+            wanted = engine.finder.wanted(line)
             found = self.source.reader.read(line.rstrip(b"\r"), wanted, whole=whole) if wanted else []
             if recipe is None and name:
                 engine.recipes.learn(name, line, wanted, found)

@@ -105,7 +105,8 @@ class Reader:
 
     def peek(self, size: int) -> memoryview:
         """Return the first `size` bytes of text, or all there are, before anything is read; they are read again."""
-        room = memoryview(bytearray(size))
+        stored = self._stored.left + len(self._head)
+        room = memoryview(bytearray(size if self.compressed else min(size, stored)))
         self._ahead = room[: self.readinto(room)]
         return self._ahead
 

@@ -50,7 +50,7 @@ def whole(values: Sequence[Any]) -> Ints:
     return np.array([value if isinstance(value, int) else NULL for value in values], np.int64)
 
 
-def words(codes: Ints, of: Sequence[str]) -> pa.Array:
+def words(codes: NDArray[np.integer[Any]], of: Sequence[str]) -> pa.Array:
     """Return a column of words by their numbers; a negative one is null. Only words in use are kept, in their order."""
     missing = codes < 0
     known = codes[~missing] if missing.any() else codes

@@ -153,6 +153,17 @@ TOTALS = frozenset(group for group in CONVERTERS if group.startswith("total_"))
 """Groups whose durations count from the beginning of the loop, not of the step."""
 
 
+Convert = Callable[[bytes], "int | str | None"]
+
+
+def decoder(group: str) -> tuple[str, Convert]:
+    """Return the column a group fills, and what makes a value of its text; None stands for no value."""
+    if group in CONVERTERS:
+        return CONVERTERS[group]
+    found: Convert = NUMBERS.get(group) or TEXTS[group]
+    return group, found
+
+
 def combine(found: dict[str, int | str]) -> dict[str, int | str]:
     """Apply what the helper groups say, and take them out.
 

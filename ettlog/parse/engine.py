@@ -101,5 +101,12 @@ class Source:
         """Bytes of text before the block at hand."""
         self.last, self.last_place = NULL, -1
         """Instant and place of the last dated line before the block at hand."""
+        self._mask = np.empty(0, bool)
         self.twins: dict[int, tuple[Ints, Ints, Ints]] = {}
         """Tier -> steps, instants and clocks of its last dated lines."""
+
+    def mask(self, size: int) -> NDArray[np.bool_]:
+        """Return room for `size` truth values, the same one for every block: new memory is slow to touch."""
+        if len(self._mask) < size:
+            self._mask = np.empty(size, bool)
+        return self._mask[:size]

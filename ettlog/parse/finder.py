@@ -78,7 +78,7 @@ class Finder:
         )
         before = np.cumsum(size) - size
         piece = np.searchsorted(before, at, "right") - 1
-        return at - before[piece] + begin[piece]
+        return np.asarray(at - before[piece] + begin[piece])
 
     def _event_hits(self, text: memoryview) -> Ints:
         found = [_found(automaton, text) for automaton, _ in self._event_searches]

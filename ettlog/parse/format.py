@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ettlog.errors import FormatError
 from ettlog.lifecycle import CAUSES, KIND_BY_NAME
-from ettlog.parse.decode import CONVERTERS, NUMBERS, TEXTS, combine
+from ettlog.parse.decode import CONVERTERS, NUMBERS, TEXTS, combine, decoder
 
 FOLDER = Path(__file__).parent / "formats"
 """Where the formats that come with ettlog live."""
@@ -112,19 +112,11 @@ def assemble(pattern: Pattern, texts: Iterable[tuple[str, bytes]]) -> dict[str, 
     """Decode the texts of named groups as `fields` does."""
     found: dict[str, int | str] = dict(pattern.constants)
     for group, text in texts:
-        column, value = decode_group(group, text)
+        column, convert = decoder(group)
+        value = convert(text)
         if value is not None:
             found[column] = value
     return combine(found)
-
-
-def decode_group(group: str, text: bytes) -> tuple[str, int | str | None]:
-    """Return the column a group fills and its value, or None where the text has none."""
-    if group in CONVERTERS:
-        column, convert = CONVERTERS[group]
-        return column, convert(text)
-    reader: Callable[[bytes], int | str | None] = NUMBERS.get(group) or TEXTS[group]
-    return group, reader(text)
 
 
 def load(path: Path, *, prove: bool = True) -> Format:

@@ -66,10 +66,21 @@ class LineReader:
         return found
 
     def finish(
-        self, index: int, values: dict[str, int | str], peeled: Peeled, number: int, span: tuple[int, int]
+        self,
+        index: int,
+        values: dict[str, int | str],
+        peeled: Peeled,
+        number: int,
+        span: tuple[int, int],
+        timeless: bool = False,
     ) -> Found:
-        """Return a match with its instant, and with the rank and node of the prefix where it has none itself."""
-        ts, clock, bad = self._instant(peeled, values)
+        """Return a match with its instant, and with the rank and node of the prefix where it has none itself.
+
+        `timeless` tells that neither prefix nor body holds a stamp; the match may still name one.
+        """
+        ts, clock, bad = NULL, -1, False
+        if not timeless or "stamp" in values:
+            ts, clock, bad = self._instant(peeled, values)
         if peeled.rank is not None:
             values.setdefault("rank", peeled.rank)
         if peeled.node is not None:

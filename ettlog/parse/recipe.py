@@ -12,8 +12,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ettlog.parse.envelope import Peeled, Prefix, walk
-from ettlog.parse.format import Pattern, assemble
+from ettlog.parse import clock
+from ettlog.parse.decode import Convert, combine, decoder
+from ettlog.parse.envelope import Prefix, walk
+from ettlog.parse.format import Pattern
 from ettlog.parse.line import Found, LineReader
 from ettlog.parse.template import allowed
 from ettlog.parse.uniform import prove
@@ -47,22 +49,22 @@ def digit_literals(literals: Iterable[bytes]) -> re.Pattern[bytes]:
 
 
 class Fact(NamedTuple):
-    """Where one match and its groups lie in the line."""
+    """One match: where it lies in the body, and how each column is decoded from a piece of the line."""
 
     pattern: int
-    begin: int
-    end: int
-    groups: tuple[tuple[str, int, int], ...]
+    span: tuple[int, int]
+    groups: tuple[tuple[str, Convert, int, int], ...]
 
 
 class Recipe(NamedTuple):
-    """How a line is read: `wanted` by regexes where `facts` is None, else by what was found on its like."""
+    """How a line is read: as its like was, or by its regexes where `facts` is None."""
 
-    wanted: tuple[int, ...]
     facts: tuple[Fact, ...] | None
     checks: tuple[tuple[int, bytes], ...] = ()
     """Places of digits that not every digit may take, with those that may."""
     prefix: Prefix = Prefix(0, {})
+    timeless: bool = False
+    """Neither prefix nor body holds what could be a stamp."""
 
 
 class Recipes:
@@ -98,40 +100,47 @@ class Recipes:
         if len(self._known) >= KEPT:
             self._known.clear()
         if name in self._once:
-            self._known[name] = self._recipe(name, line, tuple(wanted), found)
+            self._known[name] = self._recipe(name, line, wanted, found)
         else:  # most lines of a small log come once: nothing is worth learning of them
             if len(self._once) >= KEPT:
                 self._once.clear()
             self._once.add(name)
 
-    def _recipe(self, name: bytes, line: bytes, wanted: tuple[int, ...], found: Sequence[Found]) -> Recipe:
+    def _recipe(self, name: bytes, line: bytes, wanted: Sequence[int], found: Sequence[Found]) -> Recipe:
         proofs = [prove(self._patterns[index].expression) for index in wanted]
         if self._digits.search(line.translate(ZEROS)) or any(part in name for part in _OTHER_DIGITS):
-            return Recipe(wanted, None)
+            return Recipe(None)
         if not all(proof.usable for proof in proofs):
-            return Recipe(wanted, None)
+            return Recipe(None)
         checks = [check for proof in proofs for check in allowed(line, proof)]
         prefix = walk(line)
-        facts = tuple(self._fact(one, line[prefix.end :], prefix.end) for one in found)
-        return Recipe(wanted, facts, tuple(checks), prefix)
+        body = line[prefix.end :]
+        facts = tuple(self._fact(one, body, prefix.end) for one in found)
+        timeless = "stamp" not in prefix.spans and not clock.may_be_dated(body)
+        return Recipe(facts, tuple(checks), prefix, timeless)
 
     def _fact(self, found: Found, body: bytes, offset: int) -> Fact:
         pattern = self._patterns[found.pattern]
         match = pattern.regex.search(body)
         assert match is not None
-        spans = [(group, *match.span(group)) for group in pattern.groups if match[group] is not None]
-        return Fact(
-            found.pattern, found.begin, found.end, tuple((name, one + offset, end + offset) for name, one, end in spans)
-        )
+        groups = [
+            (*decoder(group), match.start(group) + offset, match.end(group) + offset)
+            for group in pattern.groups
+            if match[group] is not None
+        ]
+        return Fact(found.pattern, (found.begin, found.end), tuple(groups))
 
     def read(self, recipe: Recipe, line: bytes, reader: LineReader) -> list[Found]:
         """Return what is on a line of a recipe with facts."""
         if not recipe.facts:
             return []
-        peeled: Peeled = recipe.prefix.peeled(line)
+        peeled = recipe.prefix.peeled(line)
         found = []
         for fact in recipe.facts:
-            texts = [(group, line[begin:end]) for group, begin, end in fact.groups]
-            values = assemble(self._patterns[fact.pattern], texts)
-            found.append(reader.finish(fact.pattern, values, peeled, 0, (fact.begin, fact.end)))
+            values: dict[str, int | str] = dict(self._patterns[fact.pattern].constants)
+            for column, convert, begin, end in fact.groups:
+                value = convert(line[begin:end])
+                if value is not None:
+                    values[column] = value
+            found.append(reader.finish(fact.pattern, combine(values), peeled, 0, fact.span, recipe.timeless))
         return found
