@@ -43,7 +43,7 @@ def test_a_query_takes_parameters(one: Fleet) -> None:
     [
         "SELECT job, step, state, at FROM checkpoint ORDER BY at",
         "select at, state from checkpoint where at >= timestamp '2020-01-01' -- at the end",
-        'SELECT c.at, "at" FROM checkpoint AS c WHERE state <> \'at\'',
+        "SELECT c.at, \"at\" FROM checkpoint AS c WHERE state <> 'at'",
         "SELECT (at AT TIME ZONE 'UTC') FROM checkpoint",
     ],
 )

@@ -91,9 +91,7 @@ def test_segments_tile_the_wall_exactly(soup: tuple[list[Log], list[dict[str, An
 def test_the_order_of_rows_does_not_matter(soup: tuple[list[Log], list[dict[str, Any]]], seed: int) -> None:
     """Shuffled fact tables give the same segments, starts and ledger to the last microsecond."""
     logs, records = soup
-    shuffled = Fleet.from_tables(
-        **{name: table(mix(rows, seed)) for name, rows in facts(logs, records).items()}
-    )
+    shuffled = Fleet.from_tables(**{name: table(mix(rows, seed)) for name, rows in facts(logs, records).items()})
     plain = fleet(*logs, alloc=records)
     for name in ("segment", "start", "ledger", "checkpoint", "step_run", "span"):
         assert plain.table(name).equals(shuffled.table(name)), name

@@ -36,6 +36,7 @@ COMMANDS = {
     "sql": "Ask the relations in SQL.",
     "schema": "Show the relations, or the columns of one.",
     "check": "Check that the lake and its relations hold together.",
+    "simulate": "Write a simulated fleet as logs, with the truth beside them.",
     "completion": "Print the completion script of a shell.",
 }
 """Every command with its sentence, in the order a newcomer needs them; NAME is `ettlog.cli.NAME.command`.

@@ -199,11 +199,14 @@ def _terms(row: dict[str, Any]) -> list[tuple[object, ...]]:
     cold = row["starts"] - nof
     each = [_each(row["tts_hours"], cold, "cold start"), _each(row["ttr_hours"], nof, "recovery")]
     causes = f"{count(row['failures'], 'failure')} + {count(row['preemptions'], 'preemption')}"
+    beside = f"{count(row['planned'], 'planned restart')} beside them"
+    if row["unexplained"]:
+        beside += f", and {count(row['unexplained'], 'start')} that no log explains"
     return [
         (None, None, None, None),
         ("TTS", row["tts_gpu_hours"], row["tts_share"], each[0]),
         ("TTR", row["ttr_gpu_hours"], row["ttr_share"], each[1]),
-        ("NoF", None, None, f"{nof:,} = {causes}; {count(row['planned'], 'planned restart')} beside them"),
+        ("NoF", None, None, f"{nof:,} = {causes}; {beside}"),
         (None, None, None, None),
         ("ETT", None, row["ett"], "effective training / wall" + _sure(row)),
         ("ETT, formula", None, row["ett_formula"], "1 - (TTS + NoF x TTR) / wall"),

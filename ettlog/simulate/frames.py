@@ -47,7 +47,7 @@ def jobs(fleet: Simulated) -> pl.DataFrame:
 def starts(fleet: Simulated) -> pl.DataFrame:
     """Return one row per start; instants in microseconds since 1970 UTC."""
     rows = [_start(one, job, fleet.models[job.model]) for job in fleet.plans for one in job.starts]
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"on": pl.List(pl.String)})
 
 
 def _start(one: Start, job: Job, model: Model) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import math
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, NamedTuple
 
-from ettlog.simulate.dialect import DIALECTS, Dialect
+from ettlog.simulate.dialect import Dialect, dialect
 from ettlog.simulate.draw import generator
 from ettlog.simulate.words import DAY, SECOND, P
 from ettlog.windows import micros
@@ -62,9 +62,9 @@ def _model(spec: Spec, seed: int, number: int) -> Model:
     fleet, rng = spec.fleet, generator(seed, 1, number)
     root, size = _ROOTS[number % len(_ROOTS)], _SIZES[int(rng.integers(len(_SIZES)))]
     turn = number // len(_ROOTS)
-    dialect = DIALECTS[fleet["dialects"][number % len(fleet["dialects"])]]
+    speaks = dialect(fleet["dialects"][number % len(fleet["dialects"])])
     gpus = int(rng.choice(fleet["gpus"]))
-    grain = max(dialect.resolution_us, SECOND // 10)
+    grain = max(speaks.resolution_us, SECOND // 10)
     low, high = fleet["step_s"]
     step_us = max(round(math.exp(rng.uniform(math.log(low), math.log(high))) * SECOND / grain), 1) * grain
     shape = float(spec.failures["model_shape"])
@@ -72,7 +72,7 @@ def _model(spec: Spec, seed: int, number: int) -> Model:
     factor = {part: math.exp(fleet["spread"] * z) for part, z in zip(P, rng.standard_normal(len(P)), strict=True)}
     return Model(
         number, f"{root}-{size}{f'-{turn + 1}' if turn else ''}", fleet["clusters"][number % len(fleet["clusters"])],
-        dialect, gpus, step_us, frailty, factor, _rollouts(spec, seed, number),
+        speaks, gpus, step_us, frailty, factor, _rollouts(spec, seed, number),
     )  # fmt: skip
 
 
@@ -81,9 +81,9 @@ def _rollouts(spec: Spec, seed: int, number: int) -> dict[str, int]:
     found = {}
     for one in spec.optimizations:
         rng = generator(seed, 3, number, *one.name.encode())
-        has, day = rng.random() < one.share, rng.uniform(*one.days)
+        has, day = rng.random() < one.share, rng.uniform(*one.when)
         if has:
-            found[one.name] = begin(spec) + int(day) * DAY
+            found[one.name] = begin(spec) + int(day * int(spec.fleet["days"])) * DAY
     return found
 
 

@@ -230,6 +230,15 @@ def _marks(every: int, resumed: int, last: int) -> range:
     return range((resumed // every + 1) * every, last + 1, every) if every else range(0)
 
 
+def _found_at_whole_seconds(one: Start) -> Start:
+    """Return a start whose end is found at a whole second, because launchers and schedulers print no finer one."""
+    late = whole(one.stop_us) - one.stop_us
+    if one.steps or not one.path:
+        return one._replace(hang=one.hang + late)
+    (part, us), path = one.path[-1], one.path[:-1]
+    return one._replace(path=(*path, (part, us + late)))
+
+
 def _end(player: Player, one: Start, strike: Strike) -> None:
     """Add the start and go on behind it: in the same allocation, or with a new one."""
     failures, k = player.spec.failures, player.k
@@ -237,6 +246,8 @@ def _end(player: Player, one: Start, strike: Strike) -> None:
     struck = one.end in LOST and one.steps > 0
     player.gone = struck and strike.kind == FAILURE and player.draws.pick(k, "back") < float(failures["gives_up"])
     stays = stays and not player.gone and k < STARTS - 1
+    if one.end not in STOPS:
+        one = _found_at_whole_seconds(one)
     over = one.stop_us + one.final_save + one.publish + one.teardown
     done = over if stays else whole(over + REST_US)
     silent = one.end in SILENT

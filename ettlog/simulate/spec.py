@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ettlog.errors import UsageError
 from ettlog.lifecycle import CAUSES, COMPONENTS, PARTS
-from ettlog.simulate.dialect import DIALECTS
+from ettlog.simulate import dialect
 from ettlog.simulate.words import P
 
 DEFAULT = Path(__file__).with_name("default.toml")
@@ -34,7 +34,8 @@ class Change(NamedTuple):
     set: dict[str, float]
     parts: tuple[str, ...]
     """Parts that the registry declares: those of `effect` and what its settings work on."""
-    days: tuple[float, float]
+    when: tuple[float, float]
+    """Shares of the days between which its rollout to a model lies."""
     share: float
 
 
@@ -52,8 +53,14 @@ class Spec(NamedTuple):
         return self._replace(optimizations=tuple(one for one in self.optimizations if one.name not in names))
 
     def having(self, **fleet: Any) -> Spec:
-        """Return the same scenario with other values of `fleet`, such as models=12."""
-        return self._replace(fleet={**self.fleet, **fleet})
+        """Return the same scenario with other values of `fleet` (models=12); raises UsageError for wrong ones."""
+        made = {**self.fleet, **fleet}
+        errors: list[str] = []
+        _unknown(fleet, tuple(self.fleet), "fleet", errors)
+        _check_fleet(made, errors)
+        if errors:
+            raise _mistaken(errors, "the values given")
+        return self._replace(fleet=made)
 
 
 def default() -> Spec:
@@ -84,11 +91,15 @@ def parse(text: str, where: str = "scenario") -> Spec:
     made = _laid_over(base, given, errors)
     spec = _spec(made, errors) if not errors else None
     if spec is None or errors:
-        raise UsageError(
-            f"the scenario has {len(errors)} mistake{'s' if len(errors) > 1 else ''}", where=where,
-            why="\n         ".join(errors), todo="correct what is named above; docs/simulate.md has the fields",
-        )  # fmt: skip
+        raise _mistaken(errors, where)
     return spec
+
+
+def _mistaken(errors: list[str], where: str) -> UsageError:
+    return UsageError(
+        f"the scenario has {len(errors)} mistake{'s' if len(errors) > 1 else ''}", where=where,
+        why="\n         ".join(errors), todo="correct what is named above; docs/simulate.md has the fields",
+    )  # fmt: skip
 
 
 def _laid_over(base: dict[str, Any], given: dict[str, Any], errors: list[str]) -> dict[str, Any]:
@@ -141,8 +152,9 @@ def _check_fleet(fleet: dict[str, Any], errors: list[str]) -> None:
     errors.extend(f"fleet.{name}: two numbers, the smaller first, are needed" for name in pairs)
     lists = [name for name in ("gpus", "clusters", "dialects") if not (isinstance(fleet[name], list) and fleet[name])]
     errors.extend(f"fleet.{name}: a list that is not empty is needed" for name in lists)
-    unknown = [name for name in fleet["dialects"] if name not in DIALECTS]
-    errors.extend(f"fleet.dialects: {name!r} is none of {', '.join(DIALECTS)}" for name in unknown)
+    known = dialect.names()
+    unknown = [name for name in fleet["dialects"] if name not in known]
+    errors.extend(f"fleet.dialects: {name!r} is none of {', '.join(known)}" for name in unknown)
     errors.extend(f"fleet.drift.{name}: no part" for name in fleet["drift"] if name not in set(P))
 
 
@@ -155,14 +167,14 @@ def _pair(value: object) -> bool:
 
 
 def _change(row: dict[str, Any], where: str, errors: list[str]) -> Change:
-    _unknown(row, ("name", "owner", "effect", "set", "parts", "components", "days", "share"), where, errors)
-    errors.extend(f"{where}.{key}: needed" for key in ("name", "owner", "days") if key not in row)
+    _unknown(row, ("name", "owner", "effect", "set", "parts", "components", "when", "share"), where, errors)
+    errors.extend(f"{where}.{key}: needed" for key in ("name", "owner", "when") if key not in row)
     effect = {part: (float(pair[0]), float(pair[1])) for part, pair in row.get("effect", {}).items()}
     named = [*row.get("parts", []), *(p.part for p in PARTS if p.component in row.get("components", []))]
     errors.extend(f"{where}: {part!r} is no part" for part in [*effect, *named] if part not in set(P))
     errors.extend(f"{where}: {name!r} is no component" for name in row.get("components", []) if name not in COMPONENTS)
-    days = row.get("days", [0, 0])
+    when = row.get("when", [0, 0])
     return Change(
         str(row.get("name", "")), str(row.get("owner", "")), effect, dict(row.get("set", {})),
-        tuple(sorted({*effect, *named})), (float(days[0]), float(days[1])), float(row.get("share", 1.0)),
+        tuple(sorted({*effect, *named})), (float(when[0]), float(when[1])), float(row.get("share", 1.0)),
     )  # fmt: skip
