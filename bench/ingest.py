@@ -172,7 +172,8 @@ def main() -> None:
         ours, theirs = [], []
         for _ in range(options.rounds):
             ours.append(measure(ettlog(options.folder, mode, options.workers)))
-            theirs.append(measure(ripgrep(options.rg, options.folder, mode, options.workers, packed, not options.literals)))
+            command = ripgrep(options.rg, options.folder, mode, options.workers, packed, not options.literals)
+            theirs.append(measure(command))
         us, rg = sorted(ours)[len(ours) // 2], sorted(theirs)[len(theirs) // 2]
         peak = max(one.peak_mib for one in ours)
         print(
