@@ -79,5 +79,6 @@ def test_parquet_of_a_spool_holds_its_rows(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(spools, "KEPT_ROWS", 4)
     monkeypatch.setattr(lake, "ROW_GROUP", 6)
     data = lake.parquet("alloc", filled([5, 6, 7]))
+    assert isinstance(table, pa.Table)
     assert pq.read_table(io.BytesIO(data)).to_pylist() == table.to_pylist()
     assert [pq.ParquetFile(io.BytesIO(data)).metadata.row_group(i).num_rows for i in range(3)] == [6, 6, 6]
