@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ettlog.jobs import jobs as jobs
     from ettlog.plan import plan as plan
     from ettlog.reliability import reliability as reliability
+    from ettlog.snapshot import snapshot as snapshot
     from ettlog.status import status as status
     from ettlog.terms import terms as terms
     from ettlog.timeline import timeline as timeline
@@ -49,6 +50,7 @@ _HOMES = {
     "open": "fleet",
     "plan": "plan",
     "reliability": "reliability",
+    "snapshot": "snapshot",
     "status": "status",
     "terms": "terms",
     "timeline": "timeline",
@@ -58,7 +60,7 @@ _HOMES = {
 
 __all__ = [
     "EttlogError", "Fleet", "advise", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs", "open",
-    "plan", "reliability", "status", "terms", "timeline", "what_if",
+    "plan", "reliability", "snapshot", "status", "terms", "timeline", "what_if",
 ]  # fmt: skip
 
 

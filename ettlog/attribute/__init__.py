@@ -159,10 +159,7 @@ def _registry(fleet: Fleet, given: Registry | str | Path | None) -> Registry:
         return registries.read(given)
     if given is not None:
         return given
-    named = fleet.config.text("attribute.registry") if fleet.config else None
-    own = fleet.lake.registry_path if fleet.lake else None
-    found = named or own
-    return registries.read(found) if found else registries.EMPTY
+    return registries.in_force(fleet.config, fleet.lake)
 
 
 def _newest(fleet: Fleet) -> int | None:

@@ -32,6 +32,8 @@ COMMANDS = {
     "advise": "Advise how often to save, from measured stalls and failures.",
     "what-if": "Show what a change would be worth, under the observed faults.",
     "report": "Write one HTML page to look at: fleet or job, with pictures.",
+    "export": "Write traces, metrics, rules or dashboards for other tools.",
+    "snapshot": "Write every relation into one file that answers like the lake.",
     "explain": "Show the log lines that a job, start or part rests on.",
     "sql": "Ask the relations in SQL.",
     "schema": "Show the relations, or the columns of one.",
