@@ -65,8 +65,8 @@ class Stored:
 
     def digest(self) -> str:
         """Return the BLAKE3 of all stored bytes in hex, reading what nobody has read yet."""
-        room = memoryview(bytearray(CHUNK))
-        while self.readinto(room):
+        room = memoryview(bytearray(min(CHUNK, self.left)))
+        while self.left and self.readinto(room):
             pass
         return self._hash.hexdigest()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 from ettlog.lifecycle import KIND_BY_NAME
 from ettlog.parse.envelope import peel
 from ettlog.parse.format import Pattern
-from ettlog.parse.gates import COMMON, MAX_GATES, choose
+from ettlog.parse.gates import COMMON, choose
+from ettlog.parse.literals import AhoCorasick, Hits, fastest
 from ettlog.parse.uniform import needle
 
 Ints = NDArray[np.int64]
@@ -40,10 +40,10 @@ class Finder:
         events = [index for index, one in enumerate(patterns) if one.kind != STEP]
         avoid = b"\n".join(sample.line.encode() for one in patterns if one.kind == STEP for sample in one.samples)
         gates = choose([patterns[index].anchor for index in events], avoid=avoid + COMMON)
-        self._event_searches = _shared_out(gates.literals)
+        self._event_search = fastest(gates.literals)
         gates = choose([patterns[index].anchor for index in frequent])
         self.steps = tuple(tuple(frequent[owner] for owner in row) for row in gates.owners)
-        self._step_searches = _shared_out(gates.literals)
+        self._frequent_search = AhoCorasick(gates.literals)
         self._events = _by_literal(events, patterns)
         self._owners = list(self._events.values())
         self._anchors = _automaton(tuple(self._events), MatchKind.Standard)
@@ -58,11 +58,9 @@ class Finder:
         """Return the literals of events that decide which patterns a line is read by."""
         return tuple(self._events)
 
-    def step_hits(self, text: memoryview) -> tuple[Ints, Ints]:
+    def step_hits(self, text: memoryview) -> Hits:
         """Return which literals of step lines stand in `text`, and where, in order."""
-        parts = [_found(automaton, text) for automaton, _ in self._step_searches]
-        gates = [numbers[found] for (found, _), (_, numbers) in zip(parts, self._step_searches, strict=True)]
-        return _in_order(gates, [at for _, at in parts])
+        return self._frequent_search.find(text)
 
     def event_hits(self, text: memoryview, covered: Covered) -> Ints:
         """Return where literals of events stand in `text`, in order; covered lines are passed over."""
@@ -72,17 +70,12 @@ class Finder:
         begin, end = begin[left], end[left]
         size = end - begin
         if int(size.sum()) > _MOST_LEFT * len(text):
-            return self._event_hits(text)
-        at = self._event_hits(
-            memoryview(b"".join(text[a:b] for a, b in zip(begin.tolist(), end.tolist(), strict=True)))
-        )
+            return self._event_search.find(text).at
+        pieces = zip(begin.tolist(), end.tolist(), strict=True)
+        at = self._event_search.find(memoryview(b"".join(text[first:last] for first, last in pieces))).at
         before = np.cumsum(size) - size
         piece = np.searchsorted(before, at, "right") - 1
         return np.asarray(at - before[piece] + begin[piece])
-
-    def _event_hits(self, text: memoryview) -> Ints:
-        found = [_found(automaton, text) for automaton, _ in self._event_searches]
-        return _in_order([at for at, _ in found], [at for _, at in found])[1]
 
     def wanted_steps(self, line: bytes) -> list[int]:
         """Return the step patterns whose anchors are on a line, in their order."""
@@ -114,34 +107,6 @@ def _by_literal(events: Sequence[int], patterns: Sequence[Pattern]) -> dict[byte
     for index in events:
         found.setdefault(_literal(patterns[index]), []).append(index)
     return found
-
-
-def _found(automaton: BytesAhoCorasick, text: memoryview) -> tuple[Ints, Ints]:
-    """Return which literals are found, and where."""
-    found = automaton.find_matches_as_indexes(text)
-    flat = np.fromiter(chain.from_iterable(found), np.int64, 3 * len(found)).reshape(-1, 3)
-    return flat[:, 0], flat[:, 1]
-
-
-def _in_order(gates: Sequence[Ints], at: Sequence[Ints]) -> tuple[Ints, Ints]:
-    if not at:
-        return _NONE, _NONE
-    if len(at) == 1:
-        return gates[0], at[0]
-    every = np.concatenate(at)
-    order = np.argsort(every, kind="stable")
-    return np.concatenate(gates)[order], every[order]
-
-
-def _shared_out(literals: Sequence[bytes]) -> list[tuple[BytesAhoCorasick, Ints]]:
-    """Return as few automata as hold all literals, with the literals' numbers."""
-    count = -(-len(literals) // MAX_GATES)
-    size = -(-len(literals) // max(count, 1))
-    shares = [range(start, min(start + size, len(literals))) for start in range(0, len(literals), max(size, 1))]
-    made = [
-        (_automaton(tuple(literals[number] for number in share), MatchKind.LeftmostFirst), share) for share in shares
-    ]
-    return [(automaton, np.array(share, np.int64)) for automaton, share in made if automaton is not None]
 
 
 def _automaton(literals: tuple[bytes, ...], kind: MatchKind) -> BytesAhoCorasick | None:

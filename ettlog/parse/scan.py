@@ -91,6 +91,8 @@ def _state(reader: Reader, source: Source, *, binary: bool) -> str:
 
 def _hints(events: pa.Table) -> dict[str, str]:
     """Return the allocation that the scheduler's own lines name, if it is one."""
+    if events.num_rows and _SCHEDULER.isdisjoint(events["kind"].chunk(0).dictionary.to_pylist()):
+        return {}
     rows = zip(events["kind"].to_pylist(), events["name"].to_pylist(), strict=True)
     named = [_ALLOCATION.fullmatch(name) for kind, name in rows if kind in _SCHEDULER and name]
     found = {match[1] for match in named if match}
