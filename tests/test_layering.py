@@ -22,7 +22,7 @@ LAYERS = (
     {"fleet", "relations", "facts", "database", "snapshot_read", "redact"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
-    | {"check", "jobs", "timeline", "status", "explain"}
+    | {"check", "jobs", "timeline", "status", "explain", "lacks"}
     | {"terms", "recovery"}
     | {"alerts", "nodes", "scale", "warm"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},

@@ -103,6 +103,7 @@ def command(
     import ettlog
     from ettlog.cli.output import emit
     from ettlog.ett import describe
+    from ettlog.lacks import lacks
     from ettlog.tables import View
 
     fleet = ettlog.open(lake)
@@ -117,7 +118,8 @@ def command(
         return
     rule = "counted: starts that ended by failure or preemption, per GPU-day held; jobs with a trainer's log only"
     readable = frame.with_columns(pl.col(by).fill_null(UNKNOWN))
-    emit(View(frame, [window, rule], notes(frame), (Shown(by, by), *SHOWN), readable), out)
+    said = [*notes(frame), *lacks(fleet)]
+    emit(View(frame, [window, rule], said, (Shown(by, by), *SHOWN), readable), out)
 
 
 def of_scale(frame: pl.DataFrame, window: str) -> View:
