@@ -82,7 +82,7 @@ def _measured(fleet: Fleet, selection: Selection) -> Measured:
     jobs = held.group_by("job").agg(pl.col("wall_us", "gpu_us").sum()).sort("job")
     counts = jobs.join(lost.group_by("job").len(), on="job", how="left")["len"].fill_null(0).to_list()
     rate = rates.failure_rate(counts, [us / DAY_US * 24 for us in jobs["gpu_us"]])
-    gpus = float(jobs["gpu_us"].sum() / jobs["wall_us"].sum())
+    gpus = int(jobs["gpu_us"].sum()) / int(jobs["wall_us"].sum())
     return Measured(rate, *_start_hours(rows), save / 3600, gpus)
 
 

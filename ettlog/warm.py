@@ -39,7 +39,7 @@ def factors(rows: pl.DataFrame, compilation: pl.DataFrame) -> pl.DataFrame:
         pl.col("us").filter("found").mean().alias("short"), pl.col("us").filter(~pl.col("found")).mean().alias("long")
     )
     both = means.drop_nulls(["short", "long"])
-    ratio = min(float(both["short"].sum() / both["long"].sum()), 1.0) if both.height else 1.0
+    ratio = min(float(both["short"].sum()) / float(both["long"].sum()), 1.0) if both.height else 1.0
     each = starts.join(means, on="model", nulls_equal=True)
     target = pl.coalesce(pl.col("short"), pl.col("us") * ratio)
     warmed = pl.when("found").then(1.0).otherwise(pl.min_horizontal(target / pl.col("us"), pl.lit(1.0)))

@@ -99,7 +99,8 @@ def what_if(
             todo="widen the window, or see `ettlog jobs`",
         )  # fmt: skip
     if warm_cache:
-        change, rows = change._replace(warm=True), warm.factors(rows, fleet.table("compilation"))
+        # the relation of compile caches has the name of the component
+        change, rows = change._replace(warm=True), warm.factors(rows, fleet.table(COMPILATION))
     return _summed([_run(part, change) for _, part in rows.group_by("job", maintain_order=True)])
 
 

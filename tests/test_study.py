@@ -38,7 +38,9 @@ def test_two_worlds_do_the_same_work_and_meet_the_same_draws() -> None:
     with_it, without = (fleets.simulate(3, PLAN, changes) for changes in ((coverage.CHANGE,), ()))
     trained = [one.ledger.filter(pl.col("role") == "effective")["gpu_us"].sum() for one in (with_it, without)]
     assert trained[0] == pytest.approx(trained[1], rel=1e-6)
-    wasted = [one.ledger.filter(pl.col("role") != "effective")["gpu_us"].sum() / 3.6e9 for one in (with_it, without)]
+    wasted = [
+        float(one.ledger.filter(pl.col("role") != "effective")["gpu_us"].sum()) / 3.6e9 for one in (with_it, without)
+    ]
     assert with_it.saved == pytest.approx(wasted[1] - wasted[0], rel=1e-6)
     assert without.saved == 0
     assert with_it.direct + with_it.cascade == pytest.approx(with_it.saved, rel=0.1)
