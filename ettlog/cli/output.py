@@ -17,6 +17,8 @@ from ettlog.cli import fit
 from ettlog.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from ettlog.cli.options import Output
@@ -51,6 +53,12 @@ def readable(out: Output) -> bool:
 
 def _form(out: Output) -> str:
     return out.form or (tables.SUFFIXES.get(out.path.suffix.lower(), "table") if out.path else "table")
+
+
+def emit_text(text: str, notes: Sequence[str], out: Output) -> None:
+    """Write a text that is a file of its own kind; sentences about it go to stderr."""
+    say(list(notes), quiet=out.quiet)
+    _write(text.encode("utf-8", errors="backslashreplace"), out)
 
 
 def say(lines: list[str], *, quiet: bool) -> None:
