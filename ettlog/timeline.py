@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ettlog import sink
 from ettlog.jobs import named
@@ -67,13 +67,15 @@ def chart(segments: pl.DataFrame, starts: pl.DataFrame, width: int = WIDTH) -> l
     frame = segments.select("start", "component", "begin_at", "end_at").drop_nulls("begin_at")
     if frame.is_empty():
         return []
-    zero, end = frame["begin_at"].min(), frame["end_at"].max()
-    cell = (end - zero).total_seconds() / width or 1.0  # type: ignore[operator]
+    zero: Any = frame["begin_at"].min()
+    end: Any = frame["end_at"].max()
+    cell = (end - zero).total_seconds() / width or 1.0
     rows: dict[int | None, list[dict[str, float]]] = {}
     for start, component, begin_at, end_at in frame.iter_rows():
         cells = rows.setdefault(start, [{} for _ in range(width)])
         _spread(cells, component, (begin_at - zero).total_seconds() / cell, (end_at - zero).total_seconds() / cell)
-    ends = {k: (kind, cause or state or "") for k, kind, cause, state in _ended(starts)}
+    ended = starts.select("k", "kind", "cause", "end_state").iter_rows()
+    ends: dict[int | None, tuple[str, str]] = {k: (kind, cause or state or "") for k, kind, cause, state in ended}
     numbers = sorted(rows, key=lambda start: -1 if start is None else start)
     left_out = len(numbers) - TALLEST
     lines = [_key(set(frame["component"])) + (f"; the first {left_out} are left out" if left_out > 0 else "")]
@@ -83,10 +85,6 @@ def chart(segments: pl.DataFrame, starts: pl.DataFrame, width: int = WIDTH) -> l
         text = "".join(LETTERS[max(held, key=lambda part: held[part])] if held else "." for held in rows[start])
         lines.append(sink.display(f"{name:>4} {kind or '':<10} {text} {said}".rstrip()))
     return lines
-
-
-def _ended(starts: pl.DataFrame) -> list[tuple[int, str, str | None, str | None]]:
-    return starts.select("k", "kind", "cause", "end_state").rows()
 
 
 def _key(there: set[str]) -> str:
