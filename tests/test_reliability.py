@@ -44,9 +44,10 @@ def fleet(
         k=pl.int_range(pl.len()).over("job").cast(pl.Int64), kind=pl.lit("failure"), cluster=pl.lit("alpha"),
         **{name: pl.lit(None, pl.Datetime("us")) for name in ("launched_at", "failed_at", "ended_at", "last_step_at")},
     )  # fmt: skip
-    job = pl.DataFrame([(name, names.get(name, "m7"), "alpha", "h100", False) for name in days], orient="row")
-    job.columns = ["job", "model", "cluster", "platform", "open"]
-    tables = {"segment": segment, "start": start, "job": job, "allocation": job.select("job")}
+    job = pl.DataFrame([(name, names.get(name, "m7"), "alpha", "h100") for name in days], orient="row")
+    job.columns = ["job", "model", "cluster", "platform"]
+    job = job.with_columns(open=pl.lit(value=False))
+    tables = {"segment": segment, "start": start, "job": job, "allocation": job.select("job"), "source": job}
     return cast("Fleet", FakeFleet(tables))
 
 
