@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ettlog.simulate import faults as happen
 from ettlog.simulate.faults import Fault
 from ettlog.simulate.slurm import accounting
-from ettlog.simulate.story import DIED, FAILED, PREEMPTED, STEP, Moment, story
+from ettlog.simulate.story import FAILED, PREEMPTED, STEP, Moment, story
 from ettlog.simulate.template import template
 from ettlog.simulate.words import SECOND
 from ettlog.windows import moment
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ettlog.simulate.plan import Job, Start
     from ettlog.simulate.run import Simulated
 
-ALWAYS = (FAILED, DIED, PREEMPTED)
 CONFIG = """\
 # Simulated clusters under Slurm: one folder a job, one log an allocation and rank, one accounting dump a cluster.
 [paths]
@@ -80,17 +79,15 @@ def log_name(fleet: Simulated, job: Job, start: Start, rank: int) -> str:
 
 
 def lines(fleet: Simulated, job: Job, start: Start, faults: frozenset[Fault] = frozenset()) -> dict[int, list[Line]]:
-    """Return a start's lines by rank; the first rank prints everything that is printed once.
-
-    Eight ranks share a host and its clock.
-    """
+    """Return a start's lines by log: one a node, named by its first rank; what is printed once is in the first log."""
     model, ranks = fleet.models[job.model], min(int(fleet.spec.fleet["ranks"]), start.gpus)
     made: dict[int, list[Line]] = {rank: [] for rank in range(ranks)}
     tells = {"first": {0}, "last": {ranks - 1}, "every": set(made)}[model.dialect.steps]
     for one in story(start, model.dialect, int(fleet.spec.fleet["log_every"])):
-        for rank in made if model.dialect.steps == "every" else tells if one.what == STEP else (0,):
-            if rank == 0 or one.what not in ALWAYS:
-                wrong = happen.shift(faults, fleet.seed, f"{job.name}/{start.allocation}/{rank // 8}")
+        everywhere = model.dialect.steps == "every" or one.what in model.dialect.agents
+        for rank in made if everywhere else tells if one.what == STEP else (0,):
+            if rank == 0 or one.what != PREEMPTED:
+                wrong = happen.shift(faults, fleet.seed, f"{job.name}/{start.allocation}/{rank}")
                 made[rank].extend(Line(one.us, text) for text in _texts(job, model, start, one, wrong))
     return made
 
