@@ -1,4 +1,4 @@
-"""Simulated fleets through the public path, beside their truth; `python -m tests.simulating` is the full run of the docs."""
+"""Simulated fleets through the public path, beside their truth; `python -m tests.simulating` is the full run."""
 
 from __future__ import annotations
 

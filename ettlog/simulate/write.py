@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 CONFIG = """\
 # Simulated clusters under Slurm: one folder a job, one log an allocation and rank, one accounting dump a cluster.
 [paths]
-templates = ["{model}/{job}/slurm-{allocation}.out*", "{model}/{job}/{allocation}/rank{rank}.log*", "sacct-{cluster}*"]
+templates = [
+  "**/{model}/{job}/slurm-{allocation}.out*", "**/{model}/{job}/{allocation}/rank{rank}.log*", "sacct-{cluster}*",
+]
 """
 CLOCK = """
 [clock]
