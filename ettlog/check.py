@@ -21,16 +21,18 @@ def check(path: Path | str) -> pl.DataFrame:
 
     Columns: `level` (`error`: something is wrong; `warning`: the evidence is thin, or an ingest was interrupted),
     `check`, `subject`, `detail`, and `sentence` (what is checked). Every data file is read and compared with its hash.
-    Relations are checked only where the files are whole.
+    Relations are checked only where the files are whole. A snapshot tells what was found when it was written.
 
     Raises:
         LakeError: there is no lake, or a newer ettlog made it.
     """
     import polars as pl
 
-    from ettlog import fleet
+    from ettlog import fleet, snapshot_read
     from ettlog.lake import Lake
 
+    if snapshot_read.is_one(Path(path)):
+        return fleet.open(path).check().select(COLUMNS)
     lake = Lake.open(path, verify=True, strict=False)
     known = set(lake.damage)
     found = [_frame(_rows(lake.damage, ERROR)), _frame(_rows((p for p in lake.problems() if p not in known), WARNING))]

@@ -57,13 +57,13 @@ def ett(
 ) -> pl.DataFrame:
     """Return where the wall time went, one row per group of `by` (one row in all without it).
 
-    Columns: the keys of `by`; `jobs`, `starts`, `failures`, `preemptions`, `planned` (counts of what began in the
-    window); `gpu_hours` and `share` of the group; `wall_gpu_hours`; `COMPONENT_gpu_hours` and `COMPONENT_share` of the
-    wall for each component; `tts_hours` and `ttr_hours` (mean wall hours per cold start and per recovery);
-    `tts_gpu_hours`, `ttr_gpu_hours`, `tts_share` and `ttr_share` (sums, and their share of the wall); `ett` (effective
-    / wall) with `ett_low` and `ett_high` (95 %, logit-t over the jobs; null for a single job), `ett_formula` (1 - (TTS
-    + TTR) / wall) and `residual` (`ett_formula` - `ett`). Shares are ratios between 0
-    and 1.
+    Columns: the keys of `by`; `jobs`, `starts`, `failures`, `preemptions`, `planned`, `unexplained` (counts of what
+    began in the window; of the last, no log says why); `gpu_hours` and `share` of the group; `wall_gpu_hours`;
+    `COMPONENT_gpu_hours` and `COMPONENT_share` of the wall for each component; `tts_hours` and `ttr_hours` (mean wall
+    hours per cold start and per recovery); `tts_gpu_hours`, `ttr_gpu_hours`, `tts_share` and `ttr_share` (sums, and
+    their share of the wall); `ett` (effective / wall) with `ett_low` and `ett_high` (95 %, logit-t over the jobs; null
+    for a single job), `ett_formula` (1 - (TTS + TTR) / wall) and `residual` (`ett_formula` - `ett`). Shares are ratios
+    between 0 and 1.
 
     Args:
         fleet: an open lake.
@@ -97,7 +97,7 @@ def load(fleet: Fleet) -> Timeline:
             "no job of this lake has a timeline",
             where="relation segment",
             why="no log that was ingested holds dated events of a training job",
-            todo="see `ettlog status` for what each file gave",
+            todo="ingest the stdout of trainers or a scheduler's records; `ettlog status` shows what each file gave",
         )
     return timeline
 

@@ -137,4 +137,9 @@ def vocabulary(config: Config | None) -> dict[str, Rows]:
         "lifecycle_part": [p._asdict() | {"bit": bits[p.part], "owner": owners[p.part]} for p in lifecycle.PARTS],
         "lifecycle_kind": [kind._asdict() for kind in lifecycle.KINDS],
         "lifecycle_stage": [stage._asdict() for stage in lifecycle.STAGES],
+        "lifecycle_recovery": [
+            {"phase": row.phase, "part": part, "place": place}
+            for place, row in enumerate(lifecycle.RECOVERY_PHASES)
+            for part in row.parts or ("",)
+        ],
     }

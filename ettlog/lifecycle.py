@@ -91,7 +91,12 @@ STAGES: tuple[Stage, ...] = (
 
 START_KINDS: tuple[str, ...] = ("first", "failure", "preemption", "planned", "unknown")
 RECOVERY_KINDS: tuple[str, ...] = ("failure", "preemption")
-LOST_ENDS: dict[str, str] = {"failed": "failure", "killed": "failure", "node_failure": "failure", "preempted": "preemption"}
+LOST_ENDS: dict[str, str] = {
+    "failed": "failure",
+    "killed": "failure",
+    "node_failure": "failure",
+    "preempted": "preemption",
+}
 """End of a start -> the kind of recovery it asks for."""
 
 END_STATES: tuple[str, ...] = (
@@ -254,6 +259,35 @@ CAUSE_ROWS: tuple[Cause, ...] = (
 )
 
 CAUSES: tuple[str, ...] = tuple(row.cause for row in CAUSE_ROWS)
+
+
+class Recovering(NamedTuple):
+    """One phase of the way back from a fault to the first new step; `parts` are what it is made of."""
+
+    phase: str
+    parts: tuple[str, ...]
+    meaning: str
+
+
+RECOVERY_PHASES: tuple[Recovering, ...] = (
+    Recovering("fault", (), "last progress of the start before, or its planned end"),
+    Recovering("detection", ("hang",), "from the last progress to the failure's first sign"),
+    Recovering("teardown", ("teardown", "final_save", "publish"), "the old processes end"),
+    Recovering("requeue", ("queue",), "no hardware held"),
+    Recovering("placement", ("placement",), "hardware held, no trainer yet"),
+    Recovering(
+        "init",
+        ("launch", "rendezvous", "process_group", "model_build", "data_warmup", "other"),
+        "the trainer comes up",
+    ),
+    Recovering("restore", ("restore",), "a checkpoint is loaded"),
+    Recovering("compile", ("compile", "first_step_excess", "recompile"), "compiles, cold or warm"),
+    Recovering("replay", ("replay", "step", "abandoned"), "steps are done again"),
+    Recovering("held_up", ("save_stall", "evaluation"), "saves and evaluation between steps done again"),
+    Recovering("unknown", ("gap",), "no evidence"),
+    Recovering("new_step", (), "first step on new data"),
+)
+"""The anatomy of a recovery, in the usual order; every part is in exactly one phase."""
 
 LOOP_PARTS: tuple[str, ...] = ("step", "replay", "abandoned", "save_stall", "evaluation", "recompile")
 """Parts that come after a start's first step: a recovery counted to its first step of any kind ends before them."""

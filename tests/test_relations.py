@@ -145,6 +145,7 @@ def test_parts_named_in_sql_are_in_the_vocabulary() -> None:
     words = {part.part for part in lifecycle.PARTS} | {kind.kind for kind in lifecycle.KINDS}
     words |= {stage.stage for stage in lifecycle.STAGES} | {*lifecycle.END_STATES, *lifecycle.CAUSES}
     words |= {*lifecycle.CLOCKS, *RECORDS}
+    words |= {row.phase for row in lifecycle.RECOVERY_PHASES}
     words |= {*lifecycle.START_KINDS, *lifecycle.COMPONENTS, *lifecycle.WARMTHS}
     words |= {
         "begin",
