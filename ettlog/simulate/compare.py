@@ -68,7 +68,7 @@ def _laid(pieces: pl.DataFrame, frame: pl.DataFrame, side: str) -> pl.DataFrame:
         "job", pl.col("begin_us").alias("at_us"), pl.col("end_us").alias("upto_us"),
         *(pl.col(name).alias(f"{side}_{name}") for name in names),
     ).sort("at_us")  # fmt: skip
-    joined = pieces.sort("at_us").join_asof(laid, on="at_us", by="job", strategy="backward")
+    joined = pieces.sort("at_us").join_asof(laid, on="at_us", by="job", strategy="backward", check_sortedness=False)
     gone = pl.col("upto_us").is_null() | (pl.col("at_us") >= pl.col("upto_us"))
     mine = [name for name in joined.columns if name.startswith(side)]
     return joined.with_columns(pl.when(~gone).then(pl.col(name)).alias(name) for name in mine).drop("upto_us")

@@ -60,11 +60,16 @@ def files(fleet: Simulated, faults: frozenset[Fault] = frozenset()) -> dict[str,
                 made.setdefault(log_name(fleet, job, start, rank), []).extend(line.text for line in found)
     texts = {name: "".join(f"{text}\n" for text in found) for name, found in made.items()}
     texts |= accounting(fleet, happen.ZONE if Fault.zoneless in faults else 0)
-    year = moment(min(job.begin_us for job in fleet.plans)).year
-    texts["ettlog.toml"] = CONFIG + CLOCK.format(zone="" if Fault.zoneless in faults else 'zone = "UTC"\n', year=year)
+    texts["ettlog.toml"] = config(fleet, Fault.zoneless not in faults)
     texts["optimizations.toml"] = fleet.registry
     encoded = {name: text.encode() for name, text in sorted(texts.items())}
     return happen.strike(encoded, faults, fleet.seed)
+
+
+def config(fleet: Simulated, zoned: bool = True) -> str:
+    """Return the ettlog.toml that goes with the logs."""
+    year = moment(min(job.begin_us for job in fleet.plans)).year
+    return CONFIG + CLOCK.format(zone='zone = "UTC"\n' if zoned else "", year=year)
 
 
 def allocation_id(job: Job, allocation: int) -> str:
