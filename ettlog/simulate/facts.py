@@ -1,6 +1,6 @@
 """Writes a simulated fleet straight into a lake, without logs: millions of steps, to measure what comes after reading.
 
-The facts are those that reading the same logs would give, as far as lines are samples of formats; a dialect's own text is
+The facts are those of the same logs, as far as their lines are samples of formats; a dialect's own text is
 left out, so one that dates all its lines (`titan`) is the one to use.
 """
 
