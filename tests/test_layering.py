@@ -23,7 +23,7 @@ LAYERS = (
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "timeline", "status", "explain"}
-    | {"terms", "recovery"}
+    | {"terms", "recovery", "lacks", "explain_rows"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
     {"plot"},
     {"report"},
