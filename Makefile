@@ -51,6 +51,7 @@ docs: $(VENV)/.testing  ## Write docs/cli.md and the sessions of the README anew
 	$(BIN)/python -m tests.cli_reference > docs/cli.md
 	$(BIN)/python -m tests.notebooks
 	$(BIN)/python -m tests.readme
+	$(BIN)/python -m tests.tutorial
 
 clean:  ## Remove the virtual environment and the demo's lake
 	rm -rf $(VENV) $(DEMO_LAKE) build dist *.egg-info

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ettlog.advise import advise as advise
+    from ettlog.alerts import alerts as alerts
     from ettlog.attribute import attribute as attribute
     from ettlog.check import check as check
     from ettlog.compare import compare as compare
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ettlog.jobs import jobs as jobs
     from ettlog.plan import plan as plan
     from ettlog.reliability import reliability as reliability
+    from ettlog.snapshot import snapshot as snapshot
     from ettlog.status import status as status
     from ettlog.terms import terms as terms
     from ettlog.timeline import timeline as timeline
@@ -39,6 +41,7 @@ _HOMES = {
     "EttlogError": "errors",
     "Fleet": "fleet",
     "advise": "advise",
+    "alerts": "alerts",
     "attribute": "attribute",
     "check": "check",
     "compare": "compare",
@@ -49,6 +52,7 @@ _HOMES = {
     "open": "fleet",
     "plan": "plan",
     "reliability": "reliability",
+    "snapshot": "snapshot",
     "status": "status",
     "terms": "terms",
     "timeline": "timeline",
@@ -57,8 +61,8 @@ _HOMES = {
 """Public name -> the module that holds it."""
 
 __all__ = [
-    "EttlogError", "Fleet", "advise", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs", "open",
-    "plan", "reliability", "status", "terms", "timeline", "what_if",
+    "EttlogError", "Fleet", "advise", "alerts", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs",
+    "open", "plan", "reliability", "snapshot", "status", "terms", "timeline", "what_if",
 ]  # fmt: skip
 
 

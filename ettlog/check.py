@@ -29,20 +29,25 @@ def check(path: Path | str) -> pl.DataFrame:
     interrupted; `advice`: what the logs of the fleet do not say), `check`, `subject`, `detail`, `gpu_hours` at stake
     (of a job: all of its GPU time; null where nothing tells), `todo` (what to do), and `sentence` (what is checked).
     Errors come first, then warnings, then advice, each by GPU-hours at stake. Every data file is read and compared
-    with its hash. Relations are checked only where the files are whole.
+    with its hash. Relations are checked only where the files are whole. A snapshot tells what was found when it was
+    written.
 
     Raises:
         LakeError: there is no lake, or a newer ettlog made it.
     """
     import polars as pl
 
-    from ettlog import fleet
+    from ettlog import fleet, snapshot_read
     from ettlog.lake import Lake
 
-    lake = Lake.open(path, verify=True, strict=False)
-    known = set(lake.damage)
-    found = [_frame(_rows(lake.damage, ERROR)), _frame(_rows((p for p in lake.problems() if p not in known), WARNING))]
-    if not lake.damage:
+    found = []
+    damaged = False
+    if not snapshot_read.is_one(Path(path)):
+        lake = Lake.open(path, verify=True, strict=False)
+        known, damaged = set(lake.damage), bool(lake.damage)
+        problems = _rows((problem for problem in lake.problems() if problem not in known), WARNING)
+        found = [_frame(_rows(lake.damage, ERROR)), _frame(problems)]
+    if not damaged:
         found += examine(fleet.open(path))
     order = [pl.col("level").replace_strict(LEVELS, range(len(LEVELS)), return_dtype=pl.Int8), "gpu_hours"]
     descending = [False, True, False, False, False]

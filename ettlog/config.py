@@ -17,6 +17,7 @@ from ettlog.lifecycle import PART_BY_NAME
 from ettlog.settings import KEY_BY_NAME, KEYS
 
 NAME = "ettlog.toml"
+FORMATS = "formats.dirs"
 MAX_BYTES = 1 << 20
 FLAG, ENVIRONMENT, PROJECT, LAKE, DEFAULT = "flag", "environment", "project", "lake", "default"
 
@@ -66,9 +67,28 @@ class Config:
         return owners.get(part) or owners.get(row.component) or row.owner
 
     @property
+    def format_dirs(self) -> tuple[Path, ...]:
+        """Return the folders with format files of the user; raise UsageError for one that is not there."""
+        found = tuple(Path(name) for name in self.get(FORMATS))
+        missing = next((folder for folder in found if not folder.is_dir()), None)
+        if missing is not None:
+            raise UsageError(
+                "a folder of formats is not there", where=f"{FORMATS} = {missing}", why="it is no folder",
+                todo="correct the path; a relative one counts from the folder of the ettlog.toml that names it",
+            )  # fmt: skip
+        return found
+
+    @property
     def sacct_fields(self) -> tuple[str, ...]:
         """Return the fields of `sacct` output without a header; empty where not told."""
         return tuple(self.get("sacct.fields"))
+
+
+def _placed(values: dict[str, Any], file: Path) -> dict[str, Any]:
+    """Let relative folders count from the folder of the file that names them."""
+    if FORMATS in values:
+        values[FORMATS] = tuple(str(file.parent / name) for name in values[FORMATS])
+    return values
 
 
 ALIASES = {"ETTLOG_TZ": "clock.zone"}
@@ -98,9 +118,9 @@ def load(
     project = named or (folder or Path()) / NAME
     layers: list[tuple[str, Mapping[str, Any]]] = []
     if lake_copy is not None and lake_copy.is_file():
-        layers.append((LAKE, parse(read_bytes(lake_copy), lake_copy)))
+        layers.append((LAKE, _placed(parse(read_bytes(lake_copy), lake_copy), lake_copy)))
     if named is not None or project.is_file():
-        layers.append((PROJECT, parse(read_bytes(project), project)))
+        layers.append((PROJECT, _placed(parse(read_bytes(project), project), project)))
     layers.append((ENVIRONMENT, _environment(environ)))
     layers.append((FLAG, _flags(flags or {})))
     values: dict[str, Any] = {}
@@ -190,7 +210,7 @@ def _flat(tree: Mapping[str, Any], wrong: list[tuple[str, str]]) -> list[tuple[s
         if section in KEY_BY_NAME:
             found.append((section, value))
         elif section not in sections:
-            wrong.append((section, _unknown(section, [*sections, "owners"])))
+            wrong.append((section, _unknown(section, [*sections, "owners", "slo"])))
         elif not isinstance(value, dict):
             wrong.append((section, "must be a table"))
         else:

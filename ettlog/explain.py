@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ettlog.errors import UsageError
 from ettlog.explain_rows import Chosen, choose
 from ettlog.tables import count
 
@@ -136,7 +137,9 @@ def _lines(fleet: Fleet, wanted: pl.DataFrame) -> pl.DataFrame:
     for table, kind in (("event", None), ("step", "step"), ("alloc", "scheduler record")):
         if source.is_empty():
             break
-        facts = fleet.table(table)
+        facts = _facts(fleet, table)
+        if facts is None:
+            continue
         said = facts.join(source, on=["key", "line"]).unique(["path", "line"], keep="first", maintain_order=True)
         named = said.with_columns(pl.lit(kind).alias("kind")) if kind else said
         have = [pl.col(name).cast(pl.String) if name in named.columns else pl.lit(None, pl.String).alias(name)
@@ -145,6 +148,14 @@ def _lines(fleet: Fleet, wanted: pl.DataFrame) -> pl.DataFrame:
         source = source.join(said, on=["path", "line"], how="anti")
     schema = {"path": pl.String, "line": pl.Int64, **dict.fromkeys(LINE_COLUMNS, pl.String)}
     return pl.concat(found) if found else pl.DataFrame(schema=schema)
+
+
+def _facts(fleet: Fleet, table: str) -> pl.DataFrame | None:
+    """Return a fact table; None where a snapshot has left it in its lake."""
+    try:
+        return fleet.table(table)
+    except UsageError:
+        return None
 
 
 def _source_words(fleet: Fleet, paths: set[str]) -> Mapping[str, list[str]]:

@@ -127,8 +127,9 @@ def _works_on(fleet: Fleet, name: str) -> list[str]:
     """Return the parts that an optimization of the lake's registry works on."""
     from ettlog import registry
 
-    path = fleet.lake.registry_path if fleet.lake else None
-    known = {item.name: item.parts for item in registry.read(path).optimizations} if path else {}
+    text = registry.text_in_force(fleet.config, fleet.lake)
+    read = registry.parse(text[0], kind=text[1]) if text else registry.EMPTY
+    known = {item.name: item.parts for item in read.optimizations}
     if name not in known:
         raise UsageError(
             f"there is no optimization {name!r}", where="ROW",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ettlog import facts, markup
+from ettlog import database, facts, markup
 from ettlog.errors import UsageError
 from ettlog.facts import SHAPES
 from ettlog.relations import Relation, checks, relations
@@ -25,28 +24,31 @@ if TYPE_CHECKING:
     from ettlog.config import Config
     from ettlog.lake import Lake
 
-MEMORY = "1GB"
-"""What DuckDB may hold in memory; it spills to a temporary folder beyond."""
-
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _ORDER = ("job", "begin_us", "at_us", "at", "k", "start", "path", "line", "step")
 """Columns that rows are ordered by before all others."""
 
 
 def open(path: Path | str, config: Config | None = None) -> Fleet:  # noqa: A001 - the name of the public call
-    """Open a lake for questions; `config` is by default the one in force. Raise LakeError when there is none."""
+    """Open a lake, or a snapshot of one, for questions; `config` is by default the one in force.
+
+    Raise LakeError when there is none.
+    """
     from ettlog import config as settings
+    from ettlog import snapshot_read
     from ettlog.lake import Lake
 
+    if snapshot_read.is_one(Path(path)):
+        return snapshot_read.load(Path(path), config)
     lake = Lake.open(path)
     config = config or settings.load(lake_copy=lake.config_path)
-    connection = _connect(lake.path)
+    connection = database.connect(lake.path)
     for name in TABLES:
-        _view(connection, name, [file for _, file in lake.files(name)])
-    _fill(connection, "source_fact", facts.source_rows(lake, config))
-    _fill(connection, "line_fact", facts.line_rows(lake))
+        database.view(connection, name, [file for _, file in lake.files(name)])
+    database.fill(connection, "source_fact", facts.source_rows(lake, config))
+    database.fill(connection, "line_fact", facts.line_rows(lake))
     named = connection.execute("SELECT DISTINCT name FROM alloc WHERE name IS NOT NULL ORDER BY name").fetchall()
-    _fill(connection, "name_fact", facts.name_rows((name for (name,) in named), config))
+    database.fill(connection, "name_fact", facts.name_rows((name for (name,) in named), config))
     return Fleet(connection, config, lake)
 
 
@@ -64,7 +66,7 @@ class Fleet:
         words = facts.vocabulary(self.config)
         for name, rows in words.items():
             kinds = {key: "VARCHAR" if isinstance(value, str) else "BIGINT" for key, value in rows[0].items()}
-            _fill(self.connection, name, rows, kinds)
+            database.fill(self.connection, name, rows, kinds)
         self._done |= {*SHAPES, *words}
 
     def _repr_html_(self) -> str:
@@ -90,10 +92,10 @@ class Fleet:
         line: pa.Table | None = None,
     ) -> Fleet:
         """Return a fleet over tables in memory: columns as in `schema.py` and `key`; absent columns are null."""
-        connection = _connect(None)
+        connection = database.connect(None)
         given = {"event": event, "step": step, "alloc": alloc, "source_fact": source, "line_fact": line}
         for name, table in given.items():
-            _copy(connection, name, SHAPES[name].columns, table)
+            database.copy_in(connection, name, SHAPES[name].columns, table)
         named = "SELECT DISTINCT name, name AS job_name, CAST(NULL AS VARCHAR) AS model FROM alloc"
         connection.execute("CREATE TEMP TABLE name_fact AS " + named)
         return cls(connection)
@@ -232,63 +234,3 @@ def _named(query: str) -> list[str]:
     """Return the relations whose names occur in a query: a few too many do no harm."""
     words = {word.lower() for word in _WORD.findall(query)}
     return [name for name in relations() if name in words]
-
-
-def _connect(folder: Path | None) -> duckdb.DuckDBPyConnection:
-    """Return a connection that can read below `folder` only, installs nothing and cannot be reconfigured."""
-    import duckdb
-
-    connection = duckdb.connect(
-        config={
-            "memory_limit": MEMORY,
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "temp_directory": str(Path(tempfile.gettempdir()) / "ettlog-spill"),
-        }
-    )
-    settings = ["python_enable_replacements = false", "preserve_insertion_order = false", "TimeZone = 'UTC'"]
-    if folder is not None:
-        settings.append(f"allowed_directories = [{_quoted(f'{folder.resolve()}/')}]")
-    for setting in [*settings, "enable_external_access = false", "lock_configuration = true"]:
-        connection.execute(f"SET {setting}")
-    return connection
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _fill(
-    con: duckdb.DuckDBPyConnection, name: str, rows: list[dict[str, Any]], columns: Mapping[str, str] | None = None
-) -> None:
-    import pyarrow as pa
-
-    _copy(con, name, columns or SHAPES[name].columns, pa.Table.from_pylist(rows) if rows else None)
-
-
-def _copy(con: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, str], table: pa.Table | None) -> None:
-    """Copy a table in memory into the database, with exactly the named columns and types; absent ones are null."""
-    shape = ", ".join(f"{ident(column)} {kind}" for column, kind in columns.items())
-    con.execute(f"CREATE TEMP TABLE {ident(name)} " + f"({shape})")
-    if table is None or not table.num_rows:
-        return
-    present = set(table.column_names)
-    values = [f"{ident(column) if column in present else 'NULL'}::{kind}" for column, kind in columns.items()]
-    con.from_arrow(table).project(", ".join(values)).insert_into(name)
-
-
-def _view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path]) -> None:
-    """Make the view over the data files of a fact table; a file's name is its key, a column it lacks is null."""
-    paths = [str(path.resolve()) for path in files]
-    columns = SHAPES[name].columns
-    if not paths:
-        _copy(con, name, columns, None)
-        return
-    read = con.read_parquet(paths, filename=True, hive_partitioning=False, union_by_name=True)
-    present = set(read.columns)
-    casts = [
-        f"{ident(column) if column in present else 'NULL'}::{kind} AS {ident(column)}"
-        for column, kind in columns.items()
-        if column != "key"
-    ]
-    read.project(", ".join(["parse_filename(filename, true) AS key", *casts])).create_view(name)

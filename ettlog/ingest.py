@@ -139,6 +139,7 @@ def ingest(
     be used, LakeError when the lake cannot be written. A file that cannot be read is reported, and the rest goes on.
     """
     from ettlog.parse import format as formats_of
+    from ettlog.parse import format_sets
 
     options = options or IngestOptions()
     folder = Path(lake_path)
@@ -148,14 +149,15 @@ def ingest(
     depth = options.depth or settings.number("limits.depth") or discover.MAX_DEPTH
     found = discover.discover(paths, folder, options.label, depth)
     copies = {name: _own_bytes(name, path) for name, path in sorted(own.items())}
-    formats = formats_of.load_all(options.format_dirs)
+    folders = format_sets.folders(settings.format_dirs, options.format_dirs)
+    formats = formats_of.load_all(folders)
     report = IngestReport(not_read=found.skipped)
     with lake.writer(folder, options.patience_s) as writer:
         report.problems.extend(writer.state.problems)
         report.copies.extend(name for name, data in copies.items() if writer.keep_copy(name, data))
         tasks = [_task(file, writer, settings, options) for file in found.files]
         count = options.workers or _workers_for(found.files)
-        answers = workers.run(tasks, options.format_dirs, formats, count)
+        answers = workers.run(tasks, folders, formats, count)
         _Committer(writer, report).take(_watched(answers, found.files, progress))
         report.sources = len(writer.state.owners)
     return report

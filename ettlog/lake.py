@@ -118,6 +118,11 @@ class Lake:
         return found if (found := self.path / CONFIG_NAME).is_file() else None
 
     @property
+    def registry_text(self) -> tuple[str, str] | None:
+        """Return text and form of a registry that is carried without a file; None for a lake, which holds the file."""
+        return None
+
+    @property
     def registry_path(self) -> Path | None:
         """Return the registry of optimizations that was in the ingested folder, or None."""
         return found if (found := self.path / REGISTRY_NAME).is_file() else None

@@ -20,6 +20,9 @@ from ettlog.lifecycle import COMPONENTS, PARTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ettlog.config import Config
+    from ettlog.lake import Lake
+
 FIELDS = ("name", "owner", "components", "parts", "rollouts", "effect", "note")
 ROLLOUT_FIELDS = ("model", "platform", "since", "until")
 _GLOB = frozenset("*?[")
@@ -92,7 +95,32 @@ EMPTY = Registry(())
 
 def read(path: str | Path) -> Registry:
     """Read a registry from a TOML, CSV or JSON file; raises UsageError naming every mistake at once with its path."""
-    file = Path(path)
+    text, kind = text_of(Path(path))
+    return parse(text, kind=kind, path=str(path))
+
+
+def in_force(config: Config | None, lake: Lake | None) -> Registry:
+    """Return the registry that the configuration names, else the one that a lake or snapshot carries, else none.
+
+    Raise UsageError when it cannot be read.
+    """
+    found = text_in_force(config, lake)
+    return parse(found[0], kind=found[1], path=found[2]) if found else EMPTY
+
+
+def text_in_force(config: Config | None, lake: Lake | None) -> tuple[str, str, str] | None:
+    """Return text, form and path of the registry of `in_force`, or None."""
+    named = config.text("attribute.registry") if config else None
+    if named:
+        return (*text_of(Path(named)), named)
+    path = lake.registry_path if lake else None
+    if lake is None or path is None:
+        return None
+    return (*(lake.registry_text or text_of(path)), str(path))
+
+
+def text_of(file: Path) -> tuple[str, str]:
+    """Return the text of a registry's file and its form (`toml`, `csv`, `json`); raise UsageError if unreadable."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -100,7 +128,7 @@ def read(path: str | Path) -> Registry:
             "the registry cannot be read", where=str(file), why=error.strerror or type(error).__name__,
             todo="give the path of an optimizations.toml, .csv or .json",
         ) from error  # fmt: skip
-    return parse(text, kind=file.suffix.lstrip(".").lower() or "toml", path=str(file))
+    return text, file.suffix.lstrip(".").lower() or "toml"
 
 
 def parse(text: str, *, kind: str = "toml", path: str = "optimizations") -> Registry:

@@ -93,6 +93,12 @@ def _number(low: int, high: int) -> Check:
     return check
 
 
+def _budget(value: Any) -> tuple[Any, list[tuple[str, str]]]:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1000:
+        return float(value), []
+    return None, [("", "must be a number above 0: GPU-hours per effective GPU-hour, such as 0.02")]
+
+
 def _list(item: Check) -> Check:
     def check(value: Any) -> tuple[Any, list[tuple[str, str]]]:
         if isinstance(value, str):  # the environment and `--sacct-fields` give lists as text
@@ -190,6 +196,7 @@ KEYS: tuple[Key, ...] = (
     Key("sacct.delimiter", _delimiter, None, "delimiter of sacct output written without a header"),
     Key("sacct.fields", _list(_text), (), "fields of sacct output written without a header"),
     Key("sacct.zone", _zone, None, "time zone of sacct's local times, where it differs from the trainers'"),
+    Key("formats.dirs", _list(_text), (), "folders with format files of your own"),
     Key("owners", _table(_text, _OWNED), {}, "owner of a component or part, in place of the default one"),
     Key("jobs.rules", _LIST_OF_RULES, (), "regexes on job names that join them to logical jobs and models"),
     Key("jobs.models", _models, (), "globs, or `re:` and a regex, of job names, and their model"),
@@ -197,6 +204,7 @@ KEYS: tuple[Key, ...] = (
     Key("attribute.basis", _choice("work", "wall"), "work", "what stays fixed: the training done, or the time held"),
     Key("ett.basis", _choice("allocated", "elapsed", "submitted"), "allocated", "which wall time ETT% is a share of"),
     Key("ett.evaluation", _choice("wasted", "effective"), "wasted", "what evaluation inside the loop counts as"),
+    Key("slo", _table(_budget, _OWNED), {}, "GPU-hours a component or part may cost per effective GPU-hour"),
     Key("limits.line_bytes", _number(256, 1 << 24), 1 << 16, "bytes of a line that patterns see"),
     Key("limits.output_bytes", _number(1 << 20, 1 << 50), 64 << 30, "decompressed bytes read from one file"),
     Key("limits.depth", _number(1, 256), 32, "folders inside each other that are looked into"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 
 import click
@@ -22,6 +23,7 @@ the lake also by `ETTLOG_LAKE`. Data goes to stdout, everything else to stderr. 
 | 1 | failed, or a check does not hold |
 | 2 | the command, an option, the configuration or the registry is wrong |
 | 3 | more lines were rejected than `--max-rejected` allows |
+| 4 | an alert fires (`ettlog alerts`) |
 | 5 | there is no data to answer from |
 | 130 | interrupted |
 """
@@ -29,12 +31,25 @@ the lake also by `ETTLOG_LAKE`. Data goes to stdout, everything else to stderr. 
 
 def reference() -> str:
     """Return the page, in Markdown."""
-    pages = [HEAD, *(_page(name) for name in ("", *COMMANDS))]
+    pages = [HEAD, _page("", app), *(page for name in COMMANDS for page in _pages(name))]
     return "\n".join(pages)
 
 
-def _page(name: str) -> str:
-    command: click.Command = import_module(f"ettlog.cli.{name.replace('-', '_')}").command if name else app
+def command(name: str) -> click.Command:
+    """Return one command."""
+    found: click.Command = import_module(f"ettlog.cli.{name.replace('-', '_')}").command
+    return found
+
+
+def _pages(name: str) -> Iterator[str]:
+    """Yield the page of a command, then those of its own commands."""
+    found = command(name)
+    yield _page(name, found)
+    if isinstance(found, click.Group):
+        yield from (_page(f"{name} {inner}", one) for inner, one in found.commands.items())
+
+
+def _page(name: str, command: click.Command) -> str:
     title = f"ettlog {name}".strip()
     settings = {**app.context_settings, "max_content_width": WIDTH, "terminal_width": WIDTH}
     parent = click.Context(app, info_name="ettlog", **settings)

@@ -23,6 +23,8 @@ year = 2024
 delimiter = "|#"
 fields = ["JobID", "State"]
 zone = "UTC"
+[formats]
+dirs = ["dialects", "/srv/dialects"]
 [owners]
 compilation = "inductor team"
 restore = "storage team"
@@ -62,6 +64,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert found.zone_of("logs/west/a.log") == "Europe/Berlin"
     assert found.number("clock.year") == 2024
     assert (found.text("sacct.delimiter"), found.sacct_fields) == ("|#", ("JobID", "State"))
+    assert found.get("formats.dirs") == (str(tmp_path / "dialects"), "/srv/dialects")
     assert found.owner_of("compile") == "inductor team"
     assert found.owner_of("restore") == "storage team"
     assert found.owner_of("queue") == "scheduler"
@@ -196,3 +199,12 @@ def test_the_documentation_lists_every_key(root: Path) -> None:
     rows = [line for line in (root / "docs/config.md").read_text().splitlines() if line.startswith("| `")]
     documented = [row.split("`")[1] for row in rows]
     assert documented == [key.name for key in KEYS]
+
+
+def test_a_folder_of_formats_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """`formats.dirs` counts from the file that names it; a folder that is no folder is a UsageError with its path."""
+    found = read(tmp_path, '[formats]\ndirs = ["dialects"]\n')
+    with pytest.raises(UsageError, match="dialects"):
+        _ = found.format_dirs
+    (tmp_path / "dialects").mkdir()
+    assert found.format_dirs == (tmp_path / "dialects",)

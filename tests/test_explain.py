@@ -98,7 +98,8 @@ def test_a_row_of_attribute_is_what_its_optimization_works_on(made: Fleet) -> No
 
 
 @pytest.mark.parametrize(
-    "row", ["run@1@hang@2", "run@x", "colour=red", "model=", "optimization=nothing", "tier=nothing", "run@9", "model=m9"]
+    "row",
+    ["run@1@hang@2", "run@x", "colour=red", "model=", "optimization=nothing", "tier=nothing", "run@9", "model=m9"],
 )
 def test_what_means_nothing_is_refused(made: Fleet, golden: Fleet, row: str) -> None:
     """A row of no known form, and one that names nothing, are usage errors that say what there is."""

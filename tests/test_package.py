@@ -80,7 +80,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel_holds_code_and_data(wheel: Path) -> None:
     """Every module, format, relation and check of the checkout is in the wheel, with the marker of typed packages."""
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("ettlog/")}
-    kinds = (".py", ".toml", ".sql", ".typed", ".html", ".css", ".js")
+    kinds = (".py", ".toml", ".sql", ".typed", ".html", ".css", ".js", ".yml")
     here = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "ettlog").rglob("*")

@@ -40,8 +40,10 @@ def account(report: IngestReport, lake: Path, *, verbose: int) -> Iterator[str]:
         "unmatched",
         [f"{number:,} x {shape}" for shape, number in report.unmatched],
         few,
-        "most frequent shapes of lines that no format knows",
+        "most frequent shapes of the lines looked at that no format knows",
     )
+    if report.unmatched:
+        yield "          `ettlog format new LOG` proposes a format for such lines; see docs/tutorial_dialect.md"
     yield from _some("problems", report.problems, few)
     yield f"next      {_next(report, lake)}"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from ettlog.cli.options import Output
     from ettlog.tables import View
 
+WIDEST = 120
+"""Columns beyond which a sentence is broken, however wide the terminal."""
 UNBOUNDED = 100_000
 """Width that tables are laid out for: a cell is never cut, also where the terminal is narrower."""
 
@@ -28,7 +32,8 @@ def emit(view: View, out: Output) -> None:
     form = out.form or (tables.SUFFIXES.get(out.path.suffix.lower(), "table") if out.path else "table")
     view = _chosen(view, out)
     if form == "table":
-        text = paint(view, header=out.header, colours=not _to_file(out) and sys.stdout.isatty())
+        on_screen = not _to_file(out) and sys.stdout.isatty()
+        text = paint(view, header=out.header, colours=on_screen, width=_width() if on_screen else 0)
         _write(text.encode("utf-8", errors="backslashreplace"), out)
         return
     if form != "md":
@@ -37,13 +42,24 @@ def emit(view: View, out: Output) -> None:
     _write(tables.encode(view, form, header=out.header, raw_csv=out.raw_csv), out)
 
 
+def _folded(text: str, width: int, indent: str) -> list[str]:
+    """Break a long sentence between words where people read it; in a pipe or a file (width 0) it stays one line."""
+    if not width:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _width() -> int:
+    return max(40, min(shutil.get_terminal_size((100, 24)).columns, WIDEST))
+
+
 def say(lines: list[str], *, quiet: bool) -> None:
     """Write sentences to stderr unless asked to be quiet."""
     for line in () if quiet else lines:
         click.echo(sink.display(line), err=True)
 
 
-def paint(view: View, *, header: bool, colours: bool) -> str:
+def paint(view: View, *, header: bool, colours: bool, width: int = 0) -> str:
     """Return a view as a readable table; in colours where asked for and NO_COLOR is not set; log text is no markup."""
     from io import StringIO
 
@@ -52,7 +68,8 @@ def paint(view: View, *, header: bool, colours: bool) -> str:
     styled = colours and not os.environ.get("NO_COLOR")
     into = Console(file=StringIO(), force_terminal=styled, width=UNBOUNDED, markup=False, highlight=False, emoji=False)
     for line in view.header if header else ():
-        into.print(sink.display(line), style="dim", soft_wrap=True)
+        for piece in _folded(sink.display(line), width, "  "):
+            into.print(piece, style="dim", soft_wrap=True)
     if view.header and header:
         into.print()
     if not view.frame.is_empty():
@@ -60,7 +77,8 @@ def paint(view: View, *, header: bool, colours: bool) -> str:
     if view.notes:
         into.print()
     for line in view.notes:
-        into.print("note: " + sink.display(line), soft_wrap=True)
+        for piece in _folded("note: " + sink.display(line), width, "      "):
+            into.print(piece, soft_wrap=True)
     text = into.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 

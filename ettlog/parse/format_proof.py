@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,28 +21,60 @@ _op: Any = importlib.import_module("re._constants")
 def prove(one: Format, path: Path) -> None:
     """Check every pattern of a format by itself; raises `FormatError`."""
     for pattern in one.patterns:
-        tree = tree_of(pattern, path)
-        for check in (_check_shape, _check_anchor):
-            problem = check(pattern, tree)
-            if problem:
-                raise _error(path, pattern, *problem)
-        for sample in pattern.samples:
-            _check_sample(path, pattern, sample)
-        slow = format_time.too_slow(pattern, tree)
-        if slow:
-            raise _error(path, pattern, "the regex is too slow on a hostile line", slow)
+        prove_pattern(pattern, path)
+
+
+def prove_pattern(pattern: Pattern, path: Path, share: float = 1.0) -> None:
+    """Check one pattern by itself, in a share of the time that a regex may take; raises `FormatError`."""
+    tree = tree_of(pattern, path)
+    for check in (_check_shape, _check_anchor):
+        problem = check(pattern, tree)
+        if problem:
+            raise _error(path, pattern, *problem)
+    for sample in pattern.samples:
+        _check_sample(path, pattern, sample)
+    slow = format_time.too_slow(pattern, tree, share)
+    if slow:
+        raise _error(path, pattern, "the regex is too slow on a hostile line", slow)
+
+
+def problems(one: Format, path: Path, known: Sequence[Pattern]) -> Iterator[FormatError]:
+    """Yield every proof that a format does not pass, beside the patterns `known`: the first one of each pattern."""
+    for pattern in one.patterns:
+        try:
+            prove_pattern(pattern, path)
+            prove_apart(pattern, [*known, *(other for other in one.patterns if other is not pattern)], path)
+        except FormatError as error:
+            yield error
 
 
 def prove_disjoint(patterns: Sequence[Pattern], where: Mapping[str, Path]) -> None:
     """Check that no sample matches another pattern, save those named in `beside`; raises `FormatError`."""
     for pattern in patterns:
         for sample in pattern.samples:
-            body = peel(sample.line.encode()).body
-            for other in patterns:
-                if other is pattern or not other.regex.search(body) or _beside(pattern, other):
-                    continue
-                why = f"pattern {other.format}.{other.name} matches it too: a line must mean one thing"
-                raise _error(where[pattern.format], pattern, "a sample matches two patterns", why, sample.line)
+            _only_own(pattern, sample, patterns, where[pattern.format])
+
+
+def prove_apart(pattern: Pattern, others: Sequence[Pattern], path: Path) -> None:
+    """Check that a pattern and others match none of each other's samples, save those named in `beside`.
+
+    Raises `FormatError`, which names the pattern whose sample means two things.
+    """
+    for sample in pattern.samples:
+        _only_own(pattern, sample, others, path)
+    for other in others:
+        for sample in other.samples:
+            _only_own(other, sample, (pattern,), path)
+
+
+def _only_own(pattern: Pattern, sample: Sample, others: Sequence[Pattern], path: Path) -> None:
+    body = peel(sample.line.encode()).body
+    for other in others:
+        match = None if other is pattern else other.regex.search(body)
+        if match is not None and not _beside(pattern, other):
+            why = f"pattern {other.format}.{other.name} matches it too: a line must mean one thing"
+            shown = _caret(body, match.start(), f"{other.name} begins here")
+            raise _error(path, pattern, "a sample matches two patterns", why, shown)
 
 
 def _beside(one: Pattern, other: Pattern) -> bool:
@@ -176,14 +208,18 @@ def _check_sample(path: Path, pattern: Pattern, sample: Sample) -> None:
     match = pattern.regex.search(body)
     if match is None:
         at = reach(pattern, body)
-        shown = body.decode("utf-8", "replace")
-        caret = f"{shown}\n    {' ' * len(body[:at].decode('utf-8', 'replace'))}^ {pattern.name} stopped here"
+        caret = _caret(body, at, f"{pattern.name} stopped here")
         raise _error(path, pattern, "a sample does not match its pattern", f"the match went {at} bytes far", caret)
     found = fields(pattern, match)
     for name, value in sample.event.items():
         if found.get(name) != value:
             why = f"{name} is {found.get(name)!r}, the sample says {value!r}"
             raise _error(path, pattern, "a sample gives another value", why, sample.line)
+
+
+def _caret(body: bytes, at: int, says: str) -> str:
+    """Return a body with a caret below the byte `at`."""
+    return f"{body.decode('utf-8', 'replace')}\n    {' ' * len(body[:at].decode('utf-8', 'replace'))}^ {says}"
 
 
 def reach(pattern: Pattern, body: bytes) -> int:

@@ -23,12 +23,12 @@ _op: Any = importlib.import_module("re._constants")
 REPEATS = (_op.MAX_REPEAT, _op.MIN_REPEAT, _op.POSSESSIVE_REPEAT)
 
 
-def too_slow(pattern: Pattern, tree: Any) -> str:
-    """Return a sentence about the first hostile line that takes longer than `MAX_SECONDS`, or an empty text."""
+def too_slow(pattern: Pattern, tree: Any, share: float = 1.0) -> str:
+    """Return a sentence about the first hostile line that takes longer than a share of `MAX_SECONDS`, or nothing."""
     for unit in units(pattern, tree):
         for size in _SIZES:
             seconds = _seconds(pattern, unit, size)
-            if seconds > MAX_SECONDS:
+            if seconds > share * MAX_SECONDS:
                 shown = unit[1][:60].decode("utf-8", "replace")
                 most = f"{MAX_SECONDS * 1e3:.0f} ms is the most"
                 return f"{seconds * 1e3:.1f} ms for {size} bytes of {shown!r} repeated; {most}"

@@ -1,0 +1,148 @@
+"""Connections to DuckDB that can reach nothing but what they are given, and tables put into them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ettlog.errors import LakeError
+from ettlog.facts import SHAPES
+from ettlog.sink import ident
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+MEMORY = "1GB"
+"""What DuckDB may hold in memory; it spills to a temporary folder beyond."""
+STORAGE = "v1.0.0"
+"""Oldest DuckDB that can read the database files that are written."""
+ATTACHED = "snapshot"
+"""Name under which a database file is attached."""
+
+
+def connect(folder: Path | None, file: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """Return a connection that can read below `folder` only, installs nothing and cannot be reconfigured.
+
+    `file` is a DuckDB database whose tables are to be read, and only read, under their plain names; raise LakeError
+    when it is none.
+    """
+    import duckdb
+
+    connection = duckdb.connect(config=_config())
+    if file is not None:
+        try:
+            connection.execute("ATTACH " + quoted(str(file)) + f" AS {ident(ATTACHED)} (READ_ONLY)")
+            connection.execute(f"USE {ident(ATTACHED)}")
+        except duckdb.Error as error:
+            raise LakeError(
+                "this file cannot be read as a DuckDB database",
+                where=str(file),
+                why=str(error).strip().splitlines()[0],
+                todo="have it written again with `ettlog snapshot`, or update ettlog and its DuckDB",
+            ) from error
+    settings = ["python_enable_replacements = false", "preserve_insertion_order = false", "TimeZone = 'UTC'"]
+    if folder is not None:
+        settings.append(f"allowed_directories = [{quoted(f'{folder.resolve()}/')}]")
+    for setting in [*settings, "enable_external_access = false", "lock_configuration = true"]:
+        connection.execute(f"SET {setting}")
+    return connection
+
+
+def create(file: Path) -> duckdb.DuckDBPyConnection:
+    """Return a connection that writes a new database file which DuckDB from version `STORAGE` on can read."""
+    import duckdb
+
+    return duckdb.connect(str(file), config={**_config(), "storage_compatibility_version": STORAGE})
+
+
+def attached(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the names of the tables of the attached database file: tables only, no view that somebody wrote."""
+    query = "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND schema_name = 'main'"
+    return {name for (name,) in connection.execute(query, [ATTACHED]).fetchall()}
+
+
+def _config() -> dict[str, str | bool | int | float | list[str]]:
+    return {
+        "memory_limit": MEMORY,
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "temp_directory": str(Path(tempfile.gettempdir()) / "ettlog-spill"),
+    }
+
+
+def quoted(text: str) -> str:
+    """Return a text as one SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def comment(con: duckdb.DuckDBPyConnection, table: str, sentence: str, columns: Mapping[str, str]) -> None:
+    """Write the sentences of a table and its columns into the database."""
+    con.execute(f"COMMENT ON TABLE {ident(table)} IS " + quoted(sentence))
+    for column, text in columns.items():
+        con.execute(f"COMMENT ON COLUMN {ident(table)}.{ident(column)} IS " + quoted(text))
+
+
+def fill(
+    con: duckdb.DuckDBPyConnection, name: str, rows: list[dict[str, Any]], columns: Mapping[str, str] | None = None
+) -> None:
+    """Copy rows into the database; `columns` are the table's, by default those of the fact table of this name."""
+    import pyarrow as pa
+
+    copy_in(con, name, columns or SHAPES[name].columns, pa.Table.from_pylist(rows) if rows else None)
+
+
+def copy_in(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    columns: Mapping[str, str],
+    table: pa.Table | None,
+    *,
+    temporary: bool = True,
+) -> None:
+    """Copy a table in memory into the database, with exactly the named columns and types; absent ones are null."""
+    shape = ", ".join(f"{ident(column)} {kind}" for column, kind in columns.items())
+    con.execute(("CREATE TEMP TABLE " if temporary else "CREATE TABLE ") + f"{ident(name)} ({shape})")
+    if table is None or not table.num_rows:
+        return
+    present = set(table.column_names)
+    values = [f"{ident(column) if column in present else 'NULL'}::{kind}" for column, kind in columns.items()]
+    con.from_arrow(table).project(", ".join(values)).insert_into(name)
+
+
+def views(connection: duckdb.DuckDBPyConnection, folder: Path) -> set[str]:
+    """Make a view over each Parquet file of a folder, and return their names; raise LakeError for a damaged file."""
+    import duckdb
+
+    held = set()
+    for file in sorted(folder.glob("*.parquet")):
+        try:
+            connection.read_parquet(str(file.resolve())).create_view(file.stem)
+        except duckdb.Error as error:
+            raise LakeError(
+                "this file cannot be read as Parquet",
+                where=str(file),
+                why=str(error).strip().splitlines()[0],
+                todo="have the snapshot written again with `ettlog snapshot`",
+            ) from error
+        held.add(file.stem)
+    return held
+
+
+def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path]) -> None:
+    """Make the view over the data files of a fact table; a file's name is its key, a column it lacks is null."""
+    paths = [str(path.resolve()) for path in files]
+    columns = SHAPES[name].columns
+    if not paths:
+        copy_in(con, name, columns, None)
+        return
+    read = con.read_parquet(paths, filename=True, hive_partitioning=False, union_by_name=True)
+    present = set(read.columns)
+    casts = [
+        f"{ident(column) if column in present else 'NULL'}::{kind} AS {ident(column)}"
+        for column, kind in columns.items()
+        if column != "key"
+    ]
+    read.project(", ".join(["parse_filename(filename, true) AS key", *casts])).create_view(name)
