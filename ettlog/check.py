@@ -49,9 +49,10 @@ def check(path: Path | str) -> pl.DataFrame:
         found = [_frame(_rows(lake.damage, ERROR)), _frame(problems)]
     if not damaged:
         found += examine(fleet.open(path))
-    order = [pl.col("level").replace_strict(LEVELS, range(len(LEVELS)), return_dtype=pl.Int8), "gpu_hours"]
-    descending = [False, True, False, False, False]
-    return pl.concat(found).sort(*order, "check", "subject", "detail", descending=descending, nulls_last=True)
+    ranked = pl.col("level").replace_strict(LEVELS, range(len(LEVELS)), return_dtype=pl.Int8).alias("rank")
+    every = pl.concat(found).with_columns(ranked)
+    keys = ["rank", "gpu_hours", "check", "subject", "detail"]
+    return every.sort(keys, descending=[key == "gpu_hours" for key in keys], nulls_last=True).drop("rank")
 
 
 def examine(fleet: Fleet) -> list[pl.DataFrame]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ettlog.lifecycle import LOOP_PARTS, PART_BY_NAME, SAVE_STALL, START_KINDS
+from ettlog.lifecycle import LOOP_PARTS, PART_BY_NAME, PARTS, SAVE_STALL, START_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 STEP, REPLAY, ABANDONED, *_ = LOOP_PARTS
 EXCESS = next(part.part for part in PART_BY_NAME.values() if "estimate" in part.meaning)
+QUEUE, PLACEMENT = (part.part for part in PARTS if part.component == PART_BY_NAME["queue"].component)
 GAP, OTHER = PART_BY_NAME["gap"].part, PART_BY_NAME["other"].part
 COLUMNS = ("lack", "subject", "detail", "gpu_us", "todo")
 
@@ -119,7 +120,7 @@ def _unscheduled(facts: Facts) -> tuple[int, str, int]:
 
     known = facts.allocation["job"].unique()
     bare = facts.start.filter(~pl.col("job").is_in(known.implode()))["job"].unique()
-    return bare.len(), "job", _spent(facts, parts=(GAP, PART_BY_NAME["placement"].part), jobs=bare)
+    return bare.len(), "job", _spent(facts, parts=(GAP, PLACEMENT), jobs=bare)
 
 
 def _undated(facts: Facts) -> tuple[int, str, int]:
@@ -133,8 +134,7 @@ def _unzoned(facts: Facts) -> tuple[int, str, int]:
     import polars as pl
 
     local = facts.source.filter(pl.col("clock") == "zone_assumed")
-    scheduling = tuple(p.part for p in PART_BY_NAME.values() if p.component == PART_BY_NAME["placement"].component)
-    return local.height, "file", _spent(facts, parts=(*scheduling, GAP), jobs=local["job_name"].unique())
+    return local.height, "file", _spent(facts, parts=(QUEUE, PLACEMENT, GAP), jobs=local["job_name"].unique())
 
 
 def _unsized(facts: Facts) -> tuple[int, str, int]:
