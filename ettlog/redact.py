@@ -27,8 +27,8 @@ RULES: dict[str, str] = {
     **dict.fromkeys(
         (
             "key", "state", "clock", "format", "formats", "pattern", "kind", "cause", "outcome", "component", "part",
-            "stage", "phase", "owner", "role", "nature", "warmth", "end_state", "record", "edge", "term", "meaning", "check",
-            "todo", "level", "sentence", "told_state", "scheduler_state", "scheduler_cause",
+            "stage", "phase", "owner", "role", "nature", "warmth", "end_state", "record", "edge", "term", "meaning",
+            "check", "todo", "level", "sentence", "told_state", "scheduler_state", "scheduler_cause",
         ),
         KEPT,
     ),
