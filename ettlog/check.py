@@ -59,15 +59,15 @@ def examine(fleet: Fleet) -> list[pl.DataFrame]:
     """Return what breaks an invariant, and what the logs do not say, as two frames with the columns of `check`."""
     import polars as pl
 
-    from ettlog.lacks import lacks
+    from ettlog.unsaid import unsaid
 
     us = ((pl.col("end_us") - pl.col("begin_us")) * pl.col("gpus").fill_null(1)).sum().cast(pl.Float64)
     spent = fleet.table("segment").group_by("job").agg(gpu_hours=us / MICROS_PER_HOUR)
     # a finding about a start names its job before the number of the start
     named = pl.col("subject").str.replace(r" start \d+$", "")
     broken = fleet.check().with_columns(job=named).join(spent, on="job", how="left", maintain_order="left")
-    said = lacks(fleet).with_columns(
-        level=pl.lit(ADVICE), check="lack", gpu_hours=pl.col("gpu_us").cast(pl.Float64) / MICROS_PER_HOUR,
+    said = unsaid(fleet).with_columns(
+        level=pl.lit(ADVICE), check="unsaid", gpu_hours=pl.col("gpu_us").cast(pl.Float64) / MICROS_PER_HOUR,
         sentence=pl.lit(SAID),
     )  # fmt: skip
     return [broken.select(COLUMNS), said.select(COLUMNS)]

@@ -22,7 +22,7 @@ TTS_STAGES = [stage.stage for stage in lifecycle.STAGES if stage.term == "TTS"]
 TTR_STAGES = [stage.stage for stage in lifecycle.STAGES if stage.term == "TTR"]
 UNKNOWN_KIND = lifecycle.START_KINDS[-1]
 MICROS_PER_HOUR = 3_600_000_000
-PERIODS = {"week": "1w", "month": "1mo"}
+PERIODS = {"day": "1d", "week": "1w", "month": "1mo"}
 COUNTS = dict(zip(("failures", "preemptions", "planned", "unexplained"), lifecycle.START_KINDS[1:], strict=True))
 """The counted kinds of starts: column and kind."""
 

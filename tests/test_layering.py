@@ -22,8 +22,8 @@ LAYERS = (
     {"fleet", "relations", "facts", "database", "snapshot_read", "redact"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
-    | {"check", "jobs", "timeline", "status", "explain"}
-    | {"terms", "recovery", "lacks", "explain_rows"}
+    | {"check", "jobs", "timeline", "status", "explain", "lacks"}
+    | {"terms", "recovery", "unsaid", "explain_rows"}
     | {"alerts", "nodes"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
     {"snapshot"},

@@ -135,6 +135,12 @@ def attribute_ledger(
 
     if by is not None:
         _check_by(by)
+    if ledger["start"].is_null().all():
+        raise NoDataError(
+            "there is no start to attribute", where="ledger.start",
+            why="no log told of a job" if ledger.is_empty() else "no trainer's log was read, only a scheduler's",
+            todo="ingest the stdout of the trainer and its launcher beside the accounting",
+        )  # fmt: skip
     dated = ledger["launched_us"].drop_nulls()
     if dated.is_empty():
         raise NoDataError(

@@ -33,6 +33,7 @@ COMMANDS = {
     "what-if": "Show what a change would be worth, under the observed faults.",
     "alerts": "Show regressions, burning budgets, and effects that came, per owner.",
     "report": "Write one HTML page to look at: fleet or job, with pictures.",
+    "plot": "Draw one picture of the fleet or a job, as PNG or SVG.",
     "format": "Describe a dialect of your own, try it, and list those known.",
     "export": "Write traces, metrics, rules or dashboards for other tools.",
     "snapshot": "Write every relation into one file that answers like the lake.",

@@ -44,7 +44,9 @@ def command(lake: Path, jobs: tuple[str, ...], models: tuple[str, ...], out: Out
     """List the jobs of the lake, the oldest first: wall time, starts by kind, end and ETT."""
     import ettlog
     from ettlog.cli.output import emit
+    from ettlog.lacks import lacks
     from ettlog.tables import View
 
-    frame = ettlog.jobs(ettlog.open(lake), jobs=jobs, models=models)
-    emit(View(frame, header=[MEANING], shown=SHOWN), out)
+    fleet = ettlog.open(lake)
+    frame = ettlog.jobs(fleet, jobs=jobs, models=models)
+    emit(View(frame, [MEANING], list(lacks(fleet, frame["job"].to_list())), SHOWN), out)

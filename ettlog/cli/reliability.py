@@ -74,6 +74,7 @@ def command(by: str, gpus: int | None, selection: Selection, lake: Path, out: Ou
     import ettlog
     from ettlog.cli.output import emit
     from ettlog.ett import describe
+    from ettlog.lacks import lacks
     from ettlog.tables import View
 
     fleet = ettlog.open(lake)
@@ -84,7 +85,8 @@ def command(by: str, gpus: int | None, selection: Selection, lake: Path, out: Ou
         return
     rule = "counted: starts that ended by failure or preemption, per GPU-day held; jobs with a trainer's log only"
     readable = frame.with_columns(pl.col(by).fill_null(UNKNOWN))
-    emit(View(frame, [window, rule], notes(frame), (Shown(by, by), *SHOWN), readable), out)
+    said = [*notes(frame), *lacks(fleet)]
+    emit(View(frame, [window, rule], said, (Shown(by, by), *SHOWN), readable), out)
 
 
 def of_nodes(frame: pl.DataFrame, window: str) -> View:

@@ -45,11 +45,13 @@ def command(lake: Path, out: Output) -> None:
     """
     import ettlog
     from ettlog.cli.output import emit
+    from ettlog.lacks import lacks
     from ettlog.tables import View
 
     fleet = ettlog.open(lake)
     frame = ettlog.status(fleet)
-    emit(View(frame, header(frame, lake), list(notes(frame, fleet)), SHOWN, readable(frame)), out)
+    said = [*notes(frame, fleet), *lacks(fleet, registry=True)]
+    emit(View(frame, header(frame, lake), said, SHOWN, readable(frame)), out)
 
 
 def header(frame: pl.DataFrame, lake: Path) -> list[str]:

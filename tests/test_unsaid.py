@@ -11,14 +11,14 @@ import ettlog
 from ettlog.check import ADVICE, ERROR, LEVELS, WARNING
 from ettlog.cli import app
 from ettlog.fleet import Fleet
-from ettlog.lacks import LACKS, lacks
+from ettlog.unsaid import UNSAID, unsaid
 from tests.assembly import stepping
 from tests.tables import MINUTE, Log, fleet, record
 
 
 def found(made: Fleet) -> dict[str, tuple[str, float]]:
     """Return lack -> its subject, and GPU-minutes at stake."""
-    rows = lacks(made).select("lack", "subject", "gpu_us").rows()
+    rows = unsaid(made).select("unsaid", "subject", "gpu_us").rows()
     return {name: (subject, gpu_us / MINUTE) for name, subject, gpu_us in rows}
 
 
@@ -134,12 +134,12 @@ def test_start_up_that_no_line_divides() -> None:
 def test_every_lack_has_a_case_here() -> None:
     """No lack is looked for that no test shows found."""
     text = Path(__file__).read_text(encoding="utf-8")
-    assert [lack.name for lack in LACKS if f'["{lack.name}"]' not in text] == []
+    assert [item.name for item in UNSAID if f'["{item.name}"]' not in text] == []
 
 
 def test_the_most_gpu_time_at_stake_comes_first() -> None:
     """Advice is in the order in which it is worth following."""
-    stakes = lacks(fleet(crash(ends=False)))["gpu_us"].to_list()
+    stakes = unsaid(fleet(crash(ends=False)))["gpu_us"].to_list()
     assert len(stakes) > 3
     assert stakes == sorted(stakes, reverse=True)
 
