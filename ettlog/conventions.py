@@ -9,7 +9,7 @@ from ettlog.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-WHOLE = ("model", "job", "cluster", "platform", "start-kind", "week", "month")
+WHOLE = ("model", "job", "cluster", "platform", "start-kind", "day", "week", "month")
 """Groupings whose groups have a wall time of their own."""
 DIVIDED = ("owner", "component", "part", "stage")
 """Groupings that divide one wall time: their shares are of the wall around them, and they have no ETT of their own."""

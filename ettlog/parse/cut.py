@@ -35,10 +35,10 @@ class Block(NamedTuple):
         return self.clipped or not self.whole
 
 
-def blocks(source: Source, size: int, line: int) -> Iterator[Block]:
+def blocks(source: Source, size: int, line: int, room: bytearray | None = None) -> Iterator[Block]:
     """Yield blocks of at most `size` bytes; of a line longer than that only the first `line` bytes. Memory stays at
-    `size`."""
-    data = bytearray(size + SLACK)
+    `size`. `room` is a buffer of `size + SLACK` bytes to use again."""
+    data = bytearray(size + SLACK) if room is None else room
     view = memoryview(data)
     kept, passing, more = 0, False, True
     while more:

@@ -85,6 +85,11 @@ def has_clock(line: bytes) -> bool:
     return _TIME.search(line) is not None
 
 
+def may_be_dated(line: bytes) -> bool:
+    """Tell whether `find` could give a stamp for a line with these or other digits."""
+    return has_clock(line) or line[:1] in (b"[", b":") or line[:1].isdigit() or b'_ms"' in line
+
+
 def _epoch(line: bytes) -> Stamp | None:
     match = _EPOCH.search(line) if line[:1] in _EPOCH_FIRST or b'_ms"' in line else None
     if match is None:
