@@ -31,8 +31,8 @@ def program() -> str | None:
 class Browser:
     """One page of a headless browser: events are kept, requests and messages of the page can be asked for."""
 
-    def __init__(self, path: str, width: int = 1440, height: int = 900, *, dark: bool = False) -> None:
-        """Start the browser at a path with a page of a size in pixels, in light or dark."""
+    def __init__(self, path: str) -> None:
+        """Start the browser at a path with an empty page."""
         self.events: list[dict[str, Any]] = []
         self._number = itertools.count(1)
         self._rest = b""
@@ -42,9 +42,6 @@ class Browser:
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
-        self.resize(width, height)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def __enter__(self) -> Self:
         """Return the browser, which ends with the block."""
@@ -61,6 +58,11 @@ class Browser:
     def resize(self, width: int, height: int) -> None:
         """Give the page another size, in pixels."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def show(self, *, dark: bool = False, media: str = "") -> None:
+        """Show the page in dark or in light, on a screen or as on paper (`print`)."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
     def open(self, path: Path) -> float:
         """Open a file and return the seconds until it was loaded."""
@@ -100,7 +102,7 @@ class Browser:
 
     def photograph(self, path: Path, selector: str | None = None, height: int | None = None) -> None:
         """Write what is seen as PNG: the window, or one element with a little around it, at most `height` high."""
-        clip = {}
+        clip: dict[str, Any] = {}
         if selector:
             box = self.run(
                 f"(() => {{ const b = document.querySelector({json.dumps(selector)}).getBoundingClientRect(); "
@@ -108,7 +110,7 @@ class Browser:
             )
             x, y, wide, high = box
             clip = {"clip": {"x": x, "y": y, "width": wide, "height": min(high, height or high), "scale": 1}}
-        answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, **clip)
+        answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=bool(clip), **clip)
         path.write_bytes(base64.b64decode(answer["data"]))
 
     def requests(self) -> list[str]:
