@@ -83,7 +83,8 @@ class Browser:
         """Scroll to the first element that a selector finds, and click into its middle with the mouse."""
         middle = (
             f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center', "
-            "behavior: 'instant'}); const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]})()"
+            "behavior: 'instant'}); const b = e.getBoundingClientRect(); "
+            "return [b.x + b.width / 2, b.y + b.height / 2]; })()"
         )
         x, y = self.run(middle)
         for kind in ("mousePressed", "mouseReleased"):

@@ -14,6 +14,7 @@ import re
 import shlex
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -52,7 +53,7 @@ def ran(command: str) -> str:
 
 
 @contextlib.contextmanager
-def example(folder: Path) -> object:
+def example(folder: Path) -> Iterator[None]:
     """Work in a folder that holds the fixtures that pages speak of."""
     for name in ("published", "tiny"):
         shutil.copytree(ROOT / "fixtures" / name / "logs", folder / "fixtures" / name / "logs")
