@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ettlog.jobs import jobs as jobs
     from ettlog.plan import plan as plan
     from ettlog.reliability import reliability as reliability
+    from ettlog.rollouts import rollouts as rollouts
     from ettlog.snapshot import snapshot as snapshot
     from ettlog.status import status as status
     from ettlog.terms import terms as terms
@@ -53,6 +54,7 @@ _HOMES = {
     "plan": "plan",
     "reliability": "reliability",
     "snapshot": "snapshot",
+    "rollouts": "rollouts",
     "status": "status",
     "terms": "terms",
     "timeline": "timeline",
@@ -62,7 +64,7 @@ _HOMES = {
 
 __all__ = [
     "EttlogError", "Fleet", "advise", "alerts", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs",
-    "open", "plan", "reliability", "snapshot", "status", "terms", "timeline", "what_if",
+    "open", "plan", "reliability", "rollouts", "snapshot", "status", "terms", "timeline", "what_if",
 ]  # fmt: skip
 
 

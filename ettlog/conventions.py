@@ -89,6 +89,7 @@ def _member(value: str, place: str, allowed: Sequence[str]) -> None:
             todo="use one of these",
         )
 
+
 FRAMES = {
     "credit": "credit",
     "models": "what each model's first and last period hold",

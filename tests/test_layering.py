@@ -25,7 +25,8 @@ LAYERS = (
     | {"check", "jobs", "joins", "timeline", "status", "explain", "lacks"}
     | {"terms", "recovery"}
     | {"alerts", "nodes"}
-    | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
+    | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"}
+    | {"rollouts", "rollouts_find", "rollouts_text"},
     {"snapshot"},
     {"plot"},
     {"report", "export"},
@@ -50,6 +51,7 @@ HEAVY = {"duckdb", "polars", "pyarrow", "scipy", "matplotlib", "rich", "numpy"}
 
 LITERALS_ALLOWED: dict[str, set[str]] = {
     "ettlog.schema": {"exit_code"},  # a column of scheduler records has the same name
+    "ettlog.rollouts_find": {"compilation"},  # a relation has the same name
     "ettlog.export.grafana": {"placement"},  # a key of Grafana's legends
 }
 """Names of the vocabulary that a module may write out, each with its reason beside it."""

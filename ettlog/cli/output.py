@@ -17,6 +17,8 @@ from ettlog.cli import fit
 from ettlog.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from ettlog.cli.options import Output
@@ -42,6 +44,12 @@ def emit(view: View, out: Output) -> None:
         say([*view.header, *view.notes], quiet=out.quiet)
     _refuse_binary(form, out)
     _write(tables.encode(view, form, header=out.header, raw_csv=out.raw_csv), out)
+
+
+def emit_text(text: str, notes: Sequence[str], out: Output) -> None:
+    """Write a text that is a file of its own kind; sentences about it go to stderr."""
+    say(list(notes), quiet=out.quiet)
+    _write(text.encode("utf-8", errors="backslashreplace"), out)
 
 
 def say(lines: list[str], *, quiet: bool) -> None:

@@ -36,7 +36,11 @@ FEW = 5
 
 @click.command("status", short_help=COMMANDS["status"])
 @lake
-@click.option("--joins", is_flag=True, help="Show what was joined to which job, allocation and start, by what rule.")
+@click.option(
+    "--joins",
+    is_flag=True,
+    help="Show what was joined to which job, allocation and start, by what rule, and what was not.",
+)
 @click.option("--clocks", is_flag=True, help="Show clocks that were held against each other, and what was mended.")
 @click.option("-j", "--job", "jobs", multiple=True, help="Of the joins, show only those of jobs that match a glob.")
 @output_options

@@ -46,7 +46,7 @@ class BlockScan:
         source.hits += len(hits)
         events = self._events(hits)
         self.fast = steps.read(source.facts.idle(events))
-        self._neighbours([event for event in events if event.ts == NULL], steps.undated)
+        self._neighbours([event for event in events if event.ts == NULL], steps)
         source.facts.add_events(events)
         self._account()
         source.place += self.end
@@ -121,20 +121,20 @@ class BlockScan:
 
     # instants of undated lines
 
-    def _neighbours(self, events: Sequence[Event], steps: tuple[Ints, Ints]) -> None:
+    def _neighbours(self, events: Sequence[Event], steps: StepLines) -> None:
         """Find the dated lines beside the undated ones, and keep the block's last instant for the next block."""
         source = self.source
-        dated = DatedLines(self.data, self.end, source.reader.dated)
+        dated = DatedLines(self.data, self.end, source.reader.dated, steps.dated)
         if source.facts.waiting:
             first = dated.behind(-1)
             if first != NULL:
                 source.facts.next_dated(first)
         facts = {event.place: event.line for event in events} | dict(
-            zip(steps[0].tolist(), steps[1].tolist(), strict=True)
+            zip(*(part.tolist() for part in steps.undated), strict=True)
         )
         if facts:
             at = np.array(sorted(facts), np.int64)
-            near = dated.around(at, np.isin(at, steps[0]))
+            near = dated.around(at, np.isin(at, steps.undated[0]))
             known = near.before != NULL
             place = np.where(known, near.place + source.place, source.last_place)
             before = np.where(known, near.before, source.last)

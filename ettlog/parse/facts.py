@@ -49,6 +49,7 @@ class Book:
         self.ends = [kind is not None and bool(kind.end_state) for kind in kinds]
         self.tiers = np.array([one.tier for one in patterns] or [1])
         self.totals = np.array([not TOTALS.isdisjoint(one.groups) for one in patterns] or [False])
+        self.stamped = np.array(["stamp" in one.groups for one in patterns] or [False])
         self.needs = Needs(patterns)
         self._names = {
             "kind": _numbered([one.kind for one in patterns]),

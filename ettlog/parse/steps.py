@@ -47,6 +47,8 @@ class StepLines:
         self._waiting: list[Pool] = []
         self.undated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
         """Where undated step lines begin, and their numbers in the source."""
+        self.dated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
+        """Where step lines begin whose instant is that of the first stamp on them, and the instants."""
 
     def match(self) -> Covered:
         """Find the step lines and match them with templates; return the lines on which no event can be.
@@ -90,6 +92,7 @@ class StepLines:
         rows, fast = self._rows(idle)
         if len(rows.at):
             line = np.searchsorted(self._newlines, rows.at) + self._source.n_lines + 1
+            self.dated = self._dated(rows, fast)
             rows = self._twins(rows)
             self._source.facts.add_steps(Steps(line, rows.ts, rows.clock, rows.pattern, rows.values))
             undated = rows.ts == NULL
@@ -114,6 +117,14 @@ class StepLines:
         return select(joined, np.argsort(joined.at, kind="stable")), np.sort(
             np.concatenate([_EMPTY, *(r.at for r in fast)])
         )
+
+    def _dated(self, rows: Rows, fast: Ints) -> tuple[Ints, Ints]:
+        own = (rows.ts != NULL) & ~self._source.engine.book.stamped[rows.pattern]
+        if len(fast):
+            own &= fast[np.minimum(np.searchsorted(fast, rows.at), len(fast) - 1)] == rows.at
+        else:
+            own[:] = False
+        return rows.at[own], rows.ts[own]
 
     def _pools(self, gates: Ints, at: Ints) -> list[Pool]:
         """Group the hit lines by the literal found on them."""
