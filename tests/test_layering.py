@@ -24,7 +24,7 @@ LAYERS = (
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "explain", "lacks"}
     | {"terms", "recovery"}
-    | {"alerts", "nodes"}
+    | {"alerts", "nodes", "scale", "warm"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"}
     | {"rollouts", "rollouts_find", "rollouts_text"},
     {"snapshot"},

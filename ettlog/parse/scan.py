@@ -39,9 +39,9 @@ def scan(path: Path, formats: FormatSet, options: ScanOptions) -> Parsed:
         return _nothing("refused", [f"{error.what}: {error.why}"])
     with reader:
         source = Source(engine(formats, options.steps), options)
-        if options.zone is None:
-            zones.learn(bytes(reader.peek(zones.HEAD)), source.clock.source)
-        return _read(reader, source)
+        if options.zone is None and options.limits.block < zones.HEAD:  # what is learnt must not hang on the blocks
+            zones.learn(reader.peek(zones.HEAD), source.clock.source)
+        return _read(reader, source, learns=options.zone is None and options.limits.block >= zones.HEAD)
 
 
 def _nothing(state: str, inferences: list[str]) -> Parsed:
@@ -49,10 +49,14 @@ def _nothing(state: str, inferences: list[str]) -> Parsed:
     return Parsed(events, steps, allocs, dict.fromkeys(OUTCOMES, 0), 0, 0, "", state=state, inferences=inferences)
 
 
-def _read(reader: Reader, source: Source) -> Parsed:
+def _read(reader: Reader, source: Source, *, learns: bool) -> Parsed:
     binary = False
+
+    def learn(text: memoryview) -> None:
+        zones.learn(text[: zones.HEAD], source.clock.source)
+
     with source.engine.room(source.limits.block + SLACK) as room:
-        for block in blocks(reader, source.limits.block, source.limits.line, room):
+        for block in blocks(reader, source.limits.block, source.limits.line, room, learn if learns else None):
             binary = binary or (not source.n_lines and _has_zero(block, source.limits.line))
             BlockScan(source, block).run()
     digest = reader.digest()
