@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -49,3 +50,14 @@ def test_metric_pages_show_their_formula(site: Path) -> None:
         assert f'href="{one.name}.html"' in index
         text = re.sub(r"<[^>]+>", "", (site / f"metrics/{one.name}.html").read_text())
         assert one.formula.split(";")[0].replace("<", "&lt;") in text, one.name
+
+
+def test_a_new_page_is_placed_by_itself() -> None:
+    """A page that the first page does not name yet stands at the end of its last list."""
+    scope = runpy.run_path(str(DOCS / "conf.py"))
+    source = ["# Title\n\n```{toctree}\narchitecture\n```\n"]
+    scope["_with_new_pages"](None, "index", source)
+    lines = source[0].splitlines()
+    assert lines[3:5] == ["architecture", "alerts"]
+    assert lines[-1] == "```"
+    assert "tutorial" in lines
