@@ -236,6 +236,7 @@ JOIN_RULES: dict[str, str] = {
     "line": "a line of the log names it",
     "file name": "the file's name tells it",
     "folder": "the folder's name tells it",
+    "pod name": "the file, or its folder, is named after a pod or task of the job",
     "name rule": "a rule of the configuration (jobs.rules) maps the name to it",
     "job name": "the scheduler's name of the job is the log's",
     "requeue chain": "another attempt of one scheduler id, with a submission of its own",
