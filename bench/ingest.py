@@ -6,9 +6,8 @@ memory.
     python -m bench.ingest bench/data/packed --mode events --workers 2
 
 ettlog: one ingest into a lake of its own, start-up included. ripgrep: `rg -c` (`-z` for packed files) with as many
-threads as workers, given the literals of the same patterns (`-F -f`), or with `--union` the union of their regexes,
-which is the slower the more patterns there are: beyond some hundred its automaton no longer fits and rg needs
-minutes. Ratio: rg's CPU seconds over ettlog's.
+threads as workers, given the union of the regexes of all loaded patterns, in byte mode as ettlog reads them; with
+`--literals` the literals of the same patterns (`-F -f`). Ratio: rg's CPU seconds over ettlog's.
 """
 
 from __future__ import annotations
