@@ -67,7 +67,8 @@ class Comparison:
     `pairs`: pair, before, after (as asked for), and with `_before` and `_after` jobs, starts, nof, ett (share),
     wall_gpu_hours, tts_hours and ttr_hours (per cold start, per recovery), tts_share, ttr_share and scheduling_share
     (of the wall); `points` of ETT won; `tts_saved_hours`, `ttr_saved_hours` and `ttr_over_tts`; `start_share` and
-    `recovery_share` of the gain; `saved_wall_gpu_hours` (at the second side's wall) and `saved_work_gpu_hours` (at its work).
+    `recovery_share` of the gain; `saved_wall_gpu_hours` (at the second side's wall) and `saved_work_gpu_hours` (at its
+    work).
     `summary`: the rows of `compare_means.summary`.
     """
 
