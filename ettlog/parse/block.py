@@ -56,7 +56,7 @@ class BlockScan:
     def _events(self, hits: Ints) -> list[Event]:
         """Read the lines with literals of events on them, in order."""
         found: list[Event] = []
-        patterns, data, first = self.source.engine.patterns, self.data, self.source.n_lines + 1
+        patterns, data, first = self.source.engine.patterns, memoryview(self.data), self.source.n_lines + 1
         for index, begin, end in self._lines(hits):
             found += [
                 Event(first + index, begin, fact.ts, fact.clock, fact.pattern, fact.values)

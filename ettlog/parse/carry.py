@@ -54,7 +54,7 @@ class DatedLines:
             begin = self._data.rfind(b"\n", max(floor - 1, high - FAR, 0), max(high - 1, 0)) + 1
             if high <= floor or (begin == 0 and high > FAR):
                 break
-            if begin >= floor and has_clock(bytes(self._data[begin : high - 1])):
+            if begin >= floor and has_clock(self._data, begin, high - 1):
                 us = self._line(begin)
                 if us != NULL:
                     return begin, us

@@ -187,7 +187,8 @@ def _read(path: Path, data: bytes) -> Format:
     try:
         table = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _error(path, "a format file is not TOML", str(error), "mend the place named") from error
+        todo = "give a TOML file; `ettlog format new LOG` writes one"
+        raise _error(path, "a format file is not TOML", str(error), todo) from error
     _known(path, table, FORMAT_KEYS, "")
     texts = {key: _text(path, table, key, "") for key in ("name", "title", "source", "url")}
     if texts["source"] not in SOURCES:

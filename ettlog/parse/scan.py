@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ettlog.lifecycle import KIND_BY_NAME, OUTCOMES
-from ettlog.parse import zones
+from ettlog.parse import columns, zones
 from ettlog.parse.block import BlockScan
 from ettlog.parse.blocks import Reader, SourceRefusedError, open_source
 from ettlog.parse.cut import SLACK, Block, blocks
 from ettlog.parse.engine import Source, engine
 from ettlog.parse.format import FormatSet
 from ettlog.parse.parsed import Limits, Parsed, ScanOptions
-from ettlog.schema import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,20 +38,24 @@ def scan(path: Path, formats: FormatSet, options: ScanOptions) -> Parsed:
         return _nothing("refused", [f"{error.what}: {error.why}"])
     with reader:
         source = Source(engine(formats, options.steps), options)
-        if options.zone is None:
-            zones.learn(bytes(reader.peek(zones.HEAD)), source.clock.source)
-        return _read(reader, source)
+        if options.zone is None and options.limits.block < zones.HEAD:  # what is learnt must not hang on the blocks
+            zones.learn(reader.peek(zones.HEAD), source.clock.source)
+        return _read(reader, source, learns=options.zone is None and options.limits.block >= zones.HEAD)
 
 
 def _nothing(state: str, inferences: list[str]) -> Parsed:
-    events, steps, allocs = (arrow_schema(name).empty_table() for name in ("event", "step", "alloc"))
+    events, steps, allocs = (columns.empty(name) for name in ("event", "step", "alloc"))
     return Parsed(events, steps, allocs, dict.fromkeys(OUTCOMES, 0), 0, 0, "", state=state, inferences=inferences)
 
 
-def _read(reader: Reader, source: Source) -> Parsed:
+def _read(reader: Reader, source: Source, *, learns: bool) -> Parsed:
     binary = False
+
+    def learn(text: memoryview) -> None:
+        zones.learn(text[: zones.HEAD], source.clock.source)
+
     with source.engine.room(source.limits.block + SLACK) as room:
-        for block in blocks(reader, source.limits.block, source.limits.line, room):
+        for block in blocks(reader, source.limits.block, source.limits.line, room, learn if learns else None):
             binary = binary or (not source.n_lines and _has_zero(block, source.limits.line))
             BlockScan(source, block).run()
     digest = reader.digest()
@@ -60,7 +63,7 @@ def _read(reader: Reader, source: Source) -> Parsed:
     return Parsed(
         events=events,
         steps=steps,
-        allocs=arrow_schema("alloc").empty_table(),
+        allocs=columns.empty("alloc"),
         lines={name: source.lines[name] for name in OUTCOMES},
         n_lines=source.n_lines,
         n_bytes=reader.n_bytes,
