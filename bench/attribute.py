@@ -101,7 +101,7 @@ def _source(writer: lakes.Writer, path: str, job: dict[str, list[dict[str, Any]]
     key = hashlib.sha256(path.encode()).hexdigest()[:32]
     data = {name: lakes.parquet(name, table) for name, table in (("event", event), ("step", steps))}
     writer.publish(key, data)
-    lines = event.num_rows + steps.num_rows
+    lines: int = event.num_rows + steps.num_rows
     files = {name: lakes.describe(data[name], table.num_rows) for name, table in (("event", event), ("step", steps))}
     stamps = [row["ts"] for row in job["event"]]
     writer.add(
