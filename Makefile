@@ -47,11 +47,19 @@ check: $(VENV)/.testing  ## Lint and check types
 bench: $(VENV)/.testing  ## Measure the speed of ingest
 	$(BIN)/python bench/ingest.py
 
-docs: $(VENV)/.testing  ## Write docs/cli.md and the sessions of the README anew
+docs: $(VENV)/.testing  ## Write all pages that are made from the code anew, and build the site in build/site
 	$(BIN)/python -m tests.cli_reference > docs/cli.md
+	$(BIN)/python -m tests.relations_reference > docs/relations.md
+	$(BIN)/python -m tests.vocabulary_reference > docs/vocabulary.md
+	$(BIN)/python -m tests.formats_reference > docs/formats_reference.md
+	$(BIN)/python -m tests.metrics_reference
 	$(BIN)/python -m tests.notebooks
-	$(BIN)/python -m tests.readme
+	$(BIN)/python -m tests.docs_code
+	$(BIN)/python -m tests.test_exports_page
 	$(BIN)/python -m tests.tutorial
+	$(BIN)/python -m tests.readme
+	$(BIN)/python -m tests.screenshots
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
 
 clean:  ## Remove the virtual environment and the demo's lake
 	rm -rf $(VENV) $(DEMO_LAKE) build dist *.egg-info

@@ -96,7 +96,7 @@ FRAMES = {
     "effects": "evidence for a cause: staggered rollouts and their gates",
     "study": "the event study: share saved by week since the rollout",
     "overlap": "what optimizations of one place would get by other rules",
-    "cells": "every model and component with p and q",
+    "cells": "overhead per 100 effective hours of every model and component, with p and q",
     "shift": "the fleet's ETT inside models against mix, entry, exit",
     "ledger": "the exact ledger, link by link and cell by cell",
 }

@@ -156,8 +156,8 @@ def _rows(panel: Panel, starts: pl.DataFrame, case: Case, tier: str, grid: Grid,
         "optimization": case.name, "tier": tier, "estimator": IMPUTATION, "saved_gpu_hours": hours[0],
         "cut": found.share, "low": hours[1], "high": hours[2], "p": found.p, "pretrend_p": found.pretrend_p,
         "placebo_p": found.placebo_p, "control_p": found.control_p, "models": found.units,
-        "untreated_cells": found.untreated_cells, "dropped_cells": found.dropped_cells, "grade": found.grade,
-        "why": found.why,
+        "untreated_cells": found.untreated_cells, "dropped_cells": found.dropped_cells,
+        "grade": "B" if _shown(found) else "C", "why": found.why + _unshown(found),
     }  # fmt: skip
     beside = solo.effect(grid.amount, grid.starts, grid.rollout)
     if beside is None:
@@ -188,7 +188,15 @@ def _placed(sums: pl.DataFrame, units: int, weeks: int) -> Array:
     return grid
 
 
+def _shown(found: staggered.Effect) -> bool:
+    """Tell whether the gates hold, the p is at most .05 and the saving is above zero: then it is caused, B."""
+    return found.grade == "B" and found.p is not None and found.p <= staggered.LATE_P and found.saved > 0
+
+
+def _unshown(found: staggered.Effect) -> str:
+    return f"; no saving shown (p {found.p:.2f})" if found.grade == "B" and not _shown(found) else ""
+
+
 def grades(found: pl.DataFrame) -> dict[tuple[str, str], str]:
-    """Return (optimization, tier) -> B where the gates hold, the p is at most .05 and the saving is above zero."""
-    sure = found.filter((pl.col("grade") == "B") & (pl.col("p") <= staggered.LATE_P) & (pl.col("saved_gpu_hours") > 0))
-    return dict.fromkeys(sure.select("optimization", "tier").rows(), "B")
+    """Return (optimization, tier) -> B where a staggered rollout passed its gates and showed its saving."""
+    return dict.fromkeys(found.filter(pl.col("grade") == "B").select("optimization", "tier").rows(), "B")
