@@ -16,6 +16,7 @@ from ettlog.fleet import Fleet
 from tests.tables import Log, fleet, record, table
 
 SLOW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(SLOW, max_examples=5)
 KINDS = [kind.kind for kind in lifecycle.KINDS]
 STATES = ["COMPLETED", "FAILED", "TIMEOUT", "PREEMPTED", "NODE_FAIL", "RUNNING", "CANCELLED", "REQUEUED", "odd"]
 
@@ -131,7 +132,7 @@ def test_asking_twice_changes_nothing(seed: int) -> None:
         assert first.table(name).equals(first.table(name)), name
 
 
-@SLOW
+@FEW
 @given(soups())
 def test_each_moment_is_the_part_of_the_highest_priority(soup: tuple[list[Log], list[dict[str, Any]]]) -> None:
     """Looked at one by one, every moment is what the raw spans over it say, so a higher part never loses time."""
@@ -146,7 +147,7 @@ def test_each_moment_is_the_part_of_the_highest_priority(soup: tuple[list[Log], 
             assert part == max(over, key=rank.__getitem__, default=lifecycle.PARTS[-1].part)
 
 
-@SLOW
+@FEW
 @given(soups())
 def test_both_groupings_add_up_to_the_wall(soup: tuple[list[Log], list[dict[str, Any]]]) -> None:
     """By component and by stage the ledger has the same microseconds as the wall."""
