@@ -98,7 +98,7 @@ def written(
         values[name] = drawn(match[name], inner(pattern.expression.decode(), name), dice)
         line += body[at : match.start(name)] + values[name]
         at = match.end(name)
-    for name in re.findall(r"\(\?P=(\w+)\)", pattern.expression.decode()):  # the same value stands there once more
+    for name in re.findall(r"(?<!\(\?!)\(\?P=(\w+)\)", pattern.expression.decode()):  # the same value once more
         return body.replace(match[name], values[name]), values
     return line + body[at:], values
 
