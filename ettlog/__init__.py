@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ettlog.advise import advise as advise
+    from ettlog.alerts import alerts as alerts
     from ettlog.attribute import attribute as attribute
     from ettlog.check import check as check
     from ettlog.compare import compare as compare
@@ -40,6 +41,7 @@ _HOMES = {
     "EttlogError": "errors",
     "Fleet": "fleet",
     "advise": "advise",
+    "alerts": "alerts",
     "attribute": "attribute",
     "check": "check",
     "compare": "compare",
@@ -59,8 +61,8 @@ _HOMES = {
 """Public name -> the module that holds it."""
 
 __all__ = [
-    "EttlogError", "Fleet", "advise", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs", "open",
-    "plan", "reliability", "snapshot", "status", "terms", "timeline", "what_if",
+    "EttlogError", "Fleet", "advise", "alerts", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs",
+    "open", "plan", "reliability", "snapshot", "status", "terms", "timeline", "what_if",
 ]  # fmt: skip
 
 

@@ -6,7 +6,8 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -91,6 +92,8 @@ def _placed(values: dict[str, Any], file: Path) -> dict[str, Any]:
     return values
 
 
+_TABLES = ("jobs.rules", "jobs.models")
+"""Keys whose values are tables, though their defaults are not."""
 ALIASES = {"ETTLOG_TZ": "clock.zone"}
 """Further names of environment variables."""
 
@@ -98,6 +101,30 @@ ALIASES = {"ETTLOG_TZ": "clock.zone"}
 def variable(key: str) -> str:
     """Return the environment variable of a key: `clock.zone` is ETTLOG_CLOCK_ZONE."""
     return f"ETTLOG_{key.replace('.', '_').upper()}"
+
+
+_OVERRIDES: ContextVar[Mapping[str, Any]] = ContextVar("ettlog_overrides", default={})  # noqa: B039 - never changed in place
+
+
+def override(texts: Sequence[str]) -> Callable[[], None]:
+    """Let every later `load` take these `KEY=VALUE` texts as flags; return what ends that.
+
+    Raise UsageError for a text of another shape, a key that is none or takes a table, and a value that does not fit.
+    """
+    given: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or key not in KEY_BY_NAME or isinstance(KEY_BY_NAME[key].default, dict) or key in _TABLES:
+            near = _unknown(key, [name for name in KEY_BY_NAME if name not in _TABLES])
+            raise UsageError(
+                "the setting cannot be made",
+                where=f"--set {text}",
+                why=f"{key!r} {near}" if equals else "it has no =",
+                todo="write KEY=VALUE with a key of docs/config.md that takes no table",
+            )
+        given[key] = value
+    token = _OVERRIDES.set(_single(given, "--set"))
+    return lambda: _OVERRIDES.reset(token)
 
 
 def load(
@@ -122,7 +149,7 @@ def load(
     if named is not None or project.is_file():
         layers.append((PROJECT, _placed(parse(read_bytes(project), project), project)))
     layers.append((ENVIRONMENT, _environment(environ)))
-    layers.append((FLAG, _flags(flags or {})))
+    layers.append((FLAG, {**_OVERRIDES.get(), **_flags(flags or {})}))
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for origin, layer in layers:
@@ -133,7 +160,7 @@ def load(
 
 def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
     names = {variable(key.name): key.name for key in KEYS if not isinstance(key.default, dict)}
-    names = ALIASES | {name: key for name, key in names.items() if key not in ("jobs.rules", "jobs.models")}
+    names = ALIASES | {name: key for name, key in names.items() if key not in _TABLES}
     return _single({key: environ[name] for name, key in names.items() if environ.get(name)}, "the environment")
 
 
@@ -210,7 +237,7 @@ def _flat(tree: Mapping[str, Any], wrong: list[tuple[str, str]]) -> list[tuple[s
         if section in KEY_BY_NAME:
             found.append((section, value))
         elif section not in sections:
-            wrong.append((section, _unknown(section, [*sections, "owners"])))
+            wrong.append((section, _unknown(section, [*sections, "owners", "slo"])))
         elif not isinstance(value, dict):
             wrong.append((section, "must be a table"))
         else:

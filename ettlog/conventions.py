@@ -9,7 +9,7 @@ from ettlog.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-WHOLE = ("model", "job", "cluster", "platform", "start-kind", "week", "month")
+WHOLE = ("model", "job", "cluster", "platform", "start-kind", "day", "week", "month")
 """Groupings whose groups have a wall time of their own."""
 DIVIDED = ("owner", "component", "part", "stage")
 """Groupings that divide one wall time: their shares are of the wall around them, and they have no ETT of their own."""
@@ -88,3 +88,15 @@ def _member(value: str, place: str, allowed: Sequence[str]) -> None:
             why=f"{place} takes {', '.join(allowed)}",
             todo="use one of these",
         )
+
+FRAMES = {
+    "credit": "credit",
+    "models": "what each model's first and last period hold",
+    "effects": "evidence for a cause: staggered rollouts and their gates",
+    "study": "the event study: share saved by week since the rollout",
+    "overlap": "what optimizations of one place would get by other rules",
+    "cells": "every model and component with p and q",
+    "shift": "the fleet's ETT inside models against mix, entry, exit",
+    "ledger": "the exact ledger, link by link and cell by cell",
+}
+"""The frames of an attribution, each with its words."""

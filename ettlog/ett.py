@@ -97,7 +97,7 @@ def load(fleet: Fleet) -> Timeline:
             "no job of this lake has a timeline",
             where="relation segment",
             why="no log that was ingested holds dated events of a training job",
-            todo="see `ettlog status` for what each file gave",
+            todo="ingest the stdout of trainers or a scheduler's records; `ettlog status` shows what each file gave",
         )
     return timeline
 

@@ -22,24 +22,32 @@ TTS_STAGES = [stage.stage for stage in lifecycle.STAGES if stage.term == "TTS"]
 TTR_STAGES = [stage.stage for stage in lifecycle.STAGES if stage.term == "TTR"]
 UNKNOWN_KIND = lifecycle.START_KINDS[-1]
 MICROS_PER_HOUR = 3_600_000_000
-PERIODS = {"week": "1w", "month": "1mo"}
+PERIODS = {"day": "1d", "week": "1w", "month": "1mo"}
 COUNTS = dict(zip(("failures", "preemptions", "planned", "unexplained"), lifecycle.START_KINDS[1:], strict=True))
 """The counted kinds of starts: column and kind."""
 
 
 def rows(timeline: Timeline, span: Window, rules: dict[str, str]) -> pl.DataFrame:
-    """Return one row per segment inside the basis and the window, with its job's names, its owner and its weights."""
-    frame = timeline.segment.select(
-        "job", "start", "component", "part", "stage", "begin_us", "end_us", "gpus", "allocated"
+    """Return one row per segment inside the basis and the window: its job's names, its owner and its weights.
+
+    Weights: `gpu_milli`, thousandths of GPUs, and `gpus`, whole ones, 1 where a job holds shares or nothing is told.
+    """
+    frame = timeline.segment
+    if "gpu_milli" not in frame.columns:
+        frame = frame.with_columns(gpu_milli=pl.lit(None, pl.Int64))
+    frame = frame.select(
+        "job", "start", "component", "part", "stage", "begin_us", "end_us", "gpus", "gpu_milli", "allocated"
     )
     frame = _clip(_on_basis(frame, rules["basis"]), span)
     frame = _named(frame, timeline)
     gpus = pl.col("gpus").fill_null(1) if rules["weight"] == "gpu" else pl.lit(1)
+    milli = pl.coalesce("gpu_milli", 1000 * gpus) if rules["weight"] == "gpu" else 1000 * gpus
     moved = (pl.col("part") == lifecycle.EVALUATION) & pl.lit(rules["evaluation"] == "effective")
     return frame.with_columns(
         component=pl.when(moved).then(pl.lit(EFFECTIVE)).otherwise(pl.col("component")),
         owner=pl.col("part").replace_strict(_owners(timeline)),
         gpus=gpus.cast(pl.Int64),
+        gpu_milli=milli.cast(pl.Int64),
     )
 
 
@@ -144,9 +152,9 @@ def _stamped(starts: pl.DataFrame, key: str) -> pl.DataFrame:
 
 
 def _sums(frame: pl.DataFrame, keys: Sequence[str], outer: Sequence[str], rules: dict[str, str]) -> pl.DataFrame:
-    """Sum exact integers: GPU-microseconds by component and stage, and the plain microseconds of TTS and TTR."""
+    """Sum exact integers: thousandths of GPU-microseconds by component and stage, plain microseconds of TTS and TTR."""
     wall_us = pl.col("end_us") - pl.col("begin_us")
-    weighed = (wall_us * pl.col("gpus")).cast(pl.Int128)
+    weighed = wall_us.cast(pl.Int128) * pl.col("gpu_milli")
     in_tts, in_ttr = pl.col("stage").is_in(TTS_STAGES), pl.col("stage").is_in(TTR_STAGES)
     if rules["ttr"] == "first_step":
         in_ttr &= ~pl.col("part").is_in(lifecycle.LOOP_PARTS)
@@ -174,6 +182,10 @@ def _hours(column: str) -> pl.Expr:
     return pl.col(column).cast(pl.Float64) / MICROS_PER_HOUR
 
 
+def _gpu_hours(column: str) -> pl.Expr:
+    return pl.col(column).cast(pl.Float64) / (1000 * MICROS_PER_HOUR)
+
+
 def _over(column: str, whole: str) -> pl.Expr:
     return pl.col(column).cast(pl.Float64) / pl.col(whole).cast(pl.Float64)
 
@@ -186,12 +198,12 @@ def _shares(sums: pl.DataFrame) -> pl.DataFrame:
     seen = (lost > 0) | (pl.col(EFFECTIVE) > 0)
     formula = pl.when(seen).then(1 - lost.cast(pl.Float64) / pl.col("wall").cast(pl.Float64))
     return sums.with_columns(
-        _hours("own").alias("gpu_hours"),
+        _gpu_hours("own").alias("gpu_hours"),
         _over("own", "all").alias("share"),
-        _hours("wall").alias("wall_gpu_hours"),
-        *[_hours(name).alias(f"{name}_gpu_hours") for name in components],
+        _gpu_hours("wall").alias("wall_gpu_hours"),
+        *[_gpu_hours(name).alias(f"{name}_gpu_hours") for name in components],
         *[_over(name, "wall").alias(f"{name}_share") for name in components],
-        *[_hours(term).alias(f"{term}_gpu_hours") for term in TERMS],
+        *[_gpu_hours(term).alias(f"{term}_gpu_hours") for term in TERMS],
         *[_over(term, "wall").alias(f"{term}_share") for term in TERMS],
         ett=pl.when(seen).then(_over(EFFECTIVE, "wall")),
         ett_formula=formula,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ettlog import lifecycle
 from ettlog.schema import TABLES
+from ettlog.settings import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,6 +51,8 @@ SHAPES: dict[str, Shape] = {
             ("start", "BIGINT", "number of the start, where the path says it"),
             ("rank", "BIGINT", "rank, where the path says it"),
             ("node", "VARCHAR", "node, where the path or the lines say it"),
+            ("job_by", "VARCHAR", "what the job's name rests on (lifecycle.JOIN_RULES)"),
+            ("allocation_by", "VARCHAR", "what the allocation rests on (lifecycle.JOIN_RULES)"),
             ("state", "VARCHAR", "how much of the file could be read"),
             ("clock", "VARCHAR", "how most instants were had"),
             ("n_lines", "BIGINT", "lines"),
@@ -65,6 +68,22 @@ SHAPES: dict[str, Shape] = {
             ("path", "VARCHAR", "path of the file"),
             ("outcome", "VARCHAR", "what became of the lines"),
             ("lines", "BIGINT", "number of lines"),
+        ]
+    ),
+    "skew_fact": _shape(
+        [
+            ("path", "VARCHAR", "path of the file whose clock is judged"),
+            (
+                "against",
+                "VARCHAR",
+                "file, or number of files, it is held against; null where the configuration decides",
+            ),
+            ("clock", "VARCHAR", "how most of its instants were had"),
+            ("pairs", "BIGINT", "pairs of a log and the record of its allocation"),
+            ("low_us", "BIGINT", "least shift that puts the lines into their allocations; null without an end"),
+            ("high_us", "BIGINT", "greatest such shift"),
+            ("shift_us", "BIGINT", "shift that is applied, of a zone with clock changes the first; null where none is"),
+            ("verdict", "VARCHAR", "what was found, and what was done"),
         ]
     ),
     "name_fact": _shape(
@@ -85,14 +104,15 @@ def source_rows(lake: Lake, config: Config) -> Rows:
     rows, readers = [], {reader.name for reader in records.READERS}
     for entry in lake.sources():
         who = identity.resolve(entry.path, entry.hints, config)._asdict()
-        who.pop("how")
+        how = who.pop("how")
+        by = {"job_by": how.get("job_name"), "allocation_by": how.get("allocation")}
         formats = ", ".join(f"{name} {count}" for name, count in sorted(entry.formats.items()))
         # what a reader knew by its head is a record in the form of a table, and quotes nothing
         quotes = naming.is_document(entry.path) and not readers & entry.formats.keys()
         state = "document" if quotes else entry.state
         told = {"state": state, "clock": entry.clock, "first_us": entry.first_us, "last_us": entry.last_us}
         sized = {"n_lines": entry.n_lines, "n_bytes": entry.bytes, "formats": formats}
-        rows.append({"key": entry.key, "path": entry.path} | who | told | sized)
+        rows.append({"key": entry.key, "path": entry.path} | who | by | told | sized)
     return rows
 
 
@@ -129,11 +149,14 @@ def name_rows(names: Iterable[str], config: Config) -> Rows:
 
 
 def vocabulary(config: Config | None) -> dict[str, Rows]:
-    """Return the rows of `lifecycle.py` as tables; `bit` orders the parts by priority, one bit each."""
+    """Return the rows of `lifecycle.py` as tables, `bit` ordering the parts by priority; and how to join."""
     ranked = sorted(lifecycle.PARTS, key=lambda part: (part.priority, part.part))
     bits = {part.part: 1 << place for place, part in enumerate(ranked)}
     owners = {p.part: config.owner_of(p.part) if config else p.owner for p in lifecycle.PARTS}
+    joins = [key for key in KEYS if key.name.startswith("joins.")]
+    switches = {key.name: config.get(key.name) if config else key.default for key in joins}
     return {
+        "setting": [{"name": name, "value": str(value).lower()} for name, value in switches.items()],
         "lifecycle_part": [p._asdict() | {"bit": bits[p.part], "owner": owners[p.part]} for p in lifecycle.PARTS],
         "lifecycle_kind": [kind._asdict() for kind in lifecycle.KINDS],
         "lifecycle_stage": [stage._asdict() for stage in lifecycle.STAGES],

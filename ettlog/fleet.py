@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ettlog import database, facts, markup
+from ettlog import clocks, database, facts, markup
 from ettlog.errors import UsageError
 from ettlog.facts import SHAPES
 from ettlog.relations import Relation, checks, relations
@@ -67,6 +67,7 @@ class Fleet:
         for name, rows in words.items():
             kinds = {key: "VARCHAR" if isinstance(value, str) else "BIGINT" for key, value in rows[0].items()}
             database.fill(self.connection, name, rows, kinds)
+        database.fill(self.connection, "skew_fact", clocks.reconcile(self.connection, self.config))
         self._done |= {*SHAPES, *words}
 
     def _repr_html_(self) -> str:
@@ -90,6 +91,7 @@ class Fleet:
         step: pa.Table | None = None,
         alloc: pa.Table | None = None,
         line: pa.Table | None = None,
+        config: Config | None = None,
     ) -> Fleet:
         """Return a fleet over tables in memory: columns as in `schema.py` and `key`; absent columns are null."""
         connection = database.connect(None)
@@ -98,7 +100,7 @@ class Fleet:
             database.copy_in(connection, name, SHAPES[name].columns, table)
         named = "SELECT DISTINCT name, name AS job_name, CAST(NULL AS VARCHAR) AS model FROM alloc"
         connection.execute("CREATE TEMP TABLE name_fact AS " + named)
-        return cls(connection)
+        return cls(connection, config)
 
     def relations(self) -> list[str]:
         """Return the names of the public relations."""

@@ -72,9 +72,16 @@ def named(fleet: Fleet, name: str) -> str:
     found = [job for job in names if job.startswith(name)] or [job for job in names if name in job]
     if len(found) == 1:
         return found[0]
+    if not names:
+        raise UsageError(
+            f"no job is meant by {name!r}",
+            where="JOB",
+            why="this lake holds no job",
+            todo="ingest the stdout of trainers or a scheduler's records; `ettlog status` shows what each file gave",
+        )
     near = found[:5] or difflib.get_close_matches(name, names, n=5, cutoff=0.4)
     raise UsageError(
-        f"{name!r} means {len(found) or 'no'} job{'s' if len(found) != 1 else ''}",
+        f"{len(found) or 'no'} job{'s are' if len(found) > 1 else ' is'} meant by {name!r}",
         where="JOB",
         why=f"near: {', '.join(near)}" if near else "no job of this lake has a name like it",
         todo="see `ettlog jobs` for the names",

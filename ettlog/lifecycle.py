@@ -231,6 +231,29 @@ KINDS: tuple[Kind, ...] = (
     Kind("node_failure", 0, "", "", "node_failure", "the scheduler lost a node of the job"),
 )
 
+JOIN_RULES: dict[str, str] = {
+    "template": "a path template of the configuration names it",
+    "line": "a line of the log names it",
+    "file name": "the file's name tells it",
+    "folder": "the folder's name tells it",
+    "name rule": "a rule of the configuration (jobs.rules) maps the name to it",
+    "job name": "the scheduler's name of the job is the log's",
+    "requeue chain": "another attempt of one scheduler id, with a submission of its own",
+    "array": "the log names the task of an array",
+    "beside the log": "an inference: the only job of a scheduler's file that holds hardware around all lines of a log of its folder",
+    "checkpoint folder": "an inference: the log loads what another log saved to one folder, and goes on from that step",
+    "resubmitted": "an inference: the scheduler's name is that of an earlier job, which the log goes on from",
+    "id": "the log names the allocation",
+    "time": "the latest allocation of the job that had begun",
+}
+"""How a log, a scheduler's record or a start came to its job or allocation, with a sentence each."""
+
+LINKS: tuple[str, ...] = ("log", "record", "start", "resubmission")
+"""What can be joined: a log or a scheduler's record to a job, a start to an allocation, later logs to an earlier job."""
+
+LOOSE: tuple[str, ...] = ("allocation", "log", "job")
+"""What can hang loose: an allocation without trainer lines, a log without a start, a job without scheduler records."""
+
 WARMTHS: tuple[str, ...] = ("cold", "warm", "partly", "unknown")
 """How much of what a start compiles its caches held: nothing, everything, some; or no look-up is told of."""
 

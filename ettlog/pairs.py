@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ettlog import windows
 from ettlog.errors import NoDataError, UsageError
+from ettlog.tables import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +90,8 @@ def side(text: str, job: pl.DataFrame, span: Window) -> Side:
     found = _chosen(text, job.select(KEYS).to_dicts())
     if not found:
         raise NoDataError(
-            f"no job is meant by {text!r}", where=text, why=f"none of {len(names)} jobs has such a name or model",
+            f"no job is meant by {text!r}", where=text,
+            why=f"{count(len(names), 'job')} here, none of such a name or model",
             todo="see `ettlog jobs`; write model:GLOB, job:GLOB, cluster:GLOB or FROM..TO",
         )  # fmt: skip
     return Side(text, tuple(sorted(found)), span)

@@ -100,6 +100,11 @@ def plan(
         mix = natural(timeline, selection)
         if spread is None:
             spread, source = _spread(timeline, selection)
+    if not spread and fleet is None:
+        raise NoDataError(
+            "the spread of a gain is not known", where="--sd", why="there is no lake whose history would tell it",
+            todo="give --sd, in points of ETT (2 to 8 were measured elsewhere), or name a lake with --lake",
+        )  # fmt: skip
     if not spread:
         raise NoDataError(
             "the spread of a gain is not known", where="--sd", why="no model has two runs whose ETT differs",

@@ -22,13 +22,15 @@ RULES: dict[str, str] = {
     **dict.fromkeys(("node",), HOST),
     **dict.fromkeys(("path", "stream", "of"), PATH),
     **dict.fromkeys(("evidence", "end_evidence", "held_evidence"), EVIDENCE),
-    **dict.fromkeys(("job", "job_name", "name", "task", "subject", "detail", "reason"), TEXT),
+    **dict.fromkeys(("job", "job_name", "name", "task", "subject", "detail", "reason", "against", "why"), TEXT),
+    **dict.fromkeys(("remedy",), TEXT),
     **dict.fromkeys(("model", "cluster", "platform", "partition", "allocation", "id", "raw", "value"), NAMED),
     **dict.fromkeys(
         (
             "key", "state", "clock", "format", "formats", "pattern", "kind", "cause", "outcome", "component", "part",
             "stage", "owner", "role", "nature", "warmth", "end_state", "record", "edge", "term", "meaning", "check",
             "level", "sentence", "told_state", "scheduler_state", "scheduler_cause",
+            "phase", "what", "rule", "job_by", "allocation_by", "verdict",
         ),
         KEPT,
     ),

@@ -1,10 +1,10 @@
-"""How often jobs fail: failures and preemptions per GPU-day by cause, model or cluster, with honest intervals."""
+"""How often jobs fail: failures and preemptions per GPU-day by cause, model, cluster or node, with honest intervals."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ettlog import ett_sums
+from ettlog import ett_sums, nodes
 from ettlog.attribute import reliability as rates
 from ettlog.conventions import settle
 from ettlog.errors import NoDataError, UsageError
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ettlog.fleet import Fleet
     from ettlog.windows import Window
 
-BY = ("cause", "model", "cluster")
+BY = ("cause", "model", "cluster", "node")
+NODE = BY[3]
 UNNAMED = CAUSES[-1]
 """The cause of an end whose log names none."""
 DAY_US = 86_400_000_000
@@ -34,11 +35,12 @@ def reliability(
     `per_1000_gpu_days` with `low` and `high` at 95 %, and in `method` whether the jobs look Poisson (exact interval) or
     are overdispersed (log interval with the jobs as clusters); `shrunk`: the rate drawn toward that of all groups;
     `gpus`, and `mttf_hours` with `mttf_low_hours` and `mttf_high_hours` of a job of so many GPUs (without `gpus`, the
-    mean number held). Only jobs with a start in a trainer's log count: others show no cause and no restart.
+    mean number held). Only jobs with a start in a trainer's log count: others show no cause and no restart. By `node`
+    the columns are those of `nodes.nodes`.
 
     Raises:
         UsageError: `by` is not one of `BY`.
-        NoDataError: no job with a start held hardware in the window.
+        NoDataError: no job with a start held hardware in the window, or no log names its node.
     """
     import polars as pl
 
@@ -49,6 +51,8 @@ def reliability(
     timeline = load(fleet)
     span = period(timeline, selection)
     names = matching(timeline.job, selection.get("jobs"), selection.get("models"))
+    if by == NODE:
+        return nodes.nodes(fleet, timeline, span, names)
     held, lost = exposures(timeline, span, names), events(timeline, span, names)
     if held.is_empty():
         raise NoDataError(

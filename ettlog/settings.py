@@ -82,6 +82,23 @@ def _choice(*choices: str) -> Check:
     return check
 
 
+def _switch(value: Any) -> tuple[Any, list[tuple[str, str]]]:
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    value = words.get(value.lower(), value) if isinstance(value, str) else value
+    return (value, []) if isinstance(value, bool) else (None, [("", "must be true or false")])
+
+
+def _shift(value: Any) -> tuple[Any, list[tuple[str, str]]]:
+    """Turn seconds, or a text such as `-05:00` or `+00:00:07.5`, into microseconds."""
+    found = re.fullmatch(r"([+-])(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?", value) if isinstance(value, str) else None
+    if found:
+        seconds = int(found[2]) * 3600 + int(found[3]) * 60 + float(found[4] or 0)
+        value = -seconds if found[1] == "-" else seconds
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 86_400:
+        return round(value * 1_000_000), []
+    return None, [("", "must be seconds, or a text such as -05:00 or +00:00:07.5, of a day at most")]
+
+
 def _number(low: int, high: int) -> Check:
     def check(value: Any) -> tuple[Any, list[tuple[str, str]]]:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 18:
@@ -91,6 +108,12 @@ def _number(low: int, high: int) -> Check:
         return None, [("", f"must be a whole number from {low:,} to {high:,}")]
 
     return check
+
+
+def _budget(value: Any) -> tuple[Any, list[tuple[str, str]]]:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1000:
+        return float(value), []
+    return None, [("", "must be a number above 0: GPU-hours per effective GPU-hour, such as 0.02")]
 
 
 def _list(item: Check) -> Check:
@@ -187,6 +210,21 @@ KEYS: tuple[Key, ...] = (
     Key("clock.zone", _zone, None, "time zone of stamps that carry none"),
     Key("clock.zones", _table(_zone), {}, "the same for sources whose path fits a glob"),
     Key("clock.year", _number(2000, 2100), None, "year of stamps that carry none"),
+    Key(
+        "clock.correct",
+        _choice("unambiguous", "never", "always"),
+        "unambiguous",
+        "when an inferred clock error is mended",
+    ),
+    Key("clock.shifts", _table(_shift), {}, "what is added to every instant of sources whose path fits a glob"),
+    Key("joins.checkpoint", _switch, True, "join logs that go on from what another log saved to one folder"),
+    Key(
+        "joins.job_name",
+        _choice("resumed", "never", "always"),
+        "resumed",
+        "when jobs resubmitted under one name are one",
+    ),
+    Key("joins.beside", _switch, True, "join a scheduler's file kept beside a log where one job alone fits"),
     Key("sacct.delimiter", _delimiter, None, "delimiter of sacct output written without a header"),
     Key("sacct.fields", _list(_text), (), "fields of sacct output written without a header"),
     Key("sacct.zone", _zone, None, "time zone of sacct's local times, where it differs from the trainers'"),
@@ -198,6 +236,7 @@ KEYS: tuple[Key, ...] = (
     Key("attribute.basis", _choice("work", "wall"), "work", "what stays fixed: the training done, or the time held"),
     Key("ett.basis", _choice("allocated", "elapsed", "submitted"), "allocated", "which wall time ETT% is a share of"),
     Key("ett.evaluation", _choice("wasted", "effective"), "wasted", "what evaluation inside the loop counts as"),
+    Key("slo", _table(_budget, _OWNED), {}, "GPU-hours a component or part may cost per effective GPU-hour"),
     Key("limits.line_bytes", _number(256, 1 << 24), 1 << 16, "bytes of a line that patterns see"),
     Key("limits.output_bytes", _number(1 << 20, 1 << 50), 64 << 30, "decompressed bytes read from one file"),
     Key("limits.depth", _number(1, 256), 32, "folders inside each other that are looked into"),

@@ -25,6 +25,8 @@ LAYOUT = 1
 MAGIC = b"DUCK"
 MAGIC_AT = 8
 INFO, SOURCE, FINDING = "snapshot_info", "snapshot_source", "snapshot_finding"
+CORE = {"job", "start", "segment", "source"}
+"""Relations without which a snapshot answers nothing."""
 BEHIND = ("_phase", "_piece", "_placed", "_save", "_steady")
 """Steps between the public relations that answers read beside them."""
 SETTINGS = ("owners", "attribute.basis", "ett.basis", "ett.evaluation")
@@ -79,7 +81,7 @@ def load(path: Path, config: Config | None = None) -> SnapshotFleet:
         raise _unreadable(path, f"it holds no table {INFO}")
     info = dict(connection.table(INFO).fetchall())
     _check_layout(path, info)
-    _check_columns(connection, path, held)
+    held = _usable(connection, path, held)
     lake = SnapshotLake(path, _state(connection, held), info=info)
     return SnapshotFleet(connection, config or _config(info), lake, held)
 
@@ -128,8 +130,8 @@ class SnapshotFleet(Fleet):
             raise UsageError(
                 f"this snapshot does not hold `{name}`",
                 where=name,
-                why="it holds what answers read; most steps between the relations, and logged steps, stay in the lake",
-                todo="ask the lake, or have the snapshot written with `ettlog snapshot --steps` for logged steps",
+                why="it holds what answers read, as the ettlog that wrote it had it; logged steps stay in the lake",
+                todo="ask the lake, or have it written again with `ettlog snapshot`, with --steps for logged steps",
             )
 
 
@@ -139,14 +141,17 @@ def _check_layout(path: Path, info: dict[str, str]) -> None:
         raise _unreadable(path, f"its layout is {layout or 'not told'}, this ettlog knows layouts up to {LAYOUT}")
 
 
-def _check_columns(connection: duckdb.DuckDBPyConnection, path: Path, held: set[str]) -> None:
-    needed = {name: item for name, item in relations().items() if not name.startswith("_") or name in BEHIND}
-    for name, relation in needed.items():
+def _usable(connection: duckdb.DuckDBPyConnection, path: Path, held: set[str]) -> set[str]:
+    """Return the tables that this ettlog can use: those of an older one may lack relations or columns of today."""
+    lacking: dict[str, str] = {}
+    for name, relation in relations().items():
         if name not in held:
-            raise _unreadable(path, f"the relation {name} is not in it")
-        absent = relation.columns.keys() - set(connection.table(name).columns)
-        if absent:
-            raise _unreadable(path, f"its relation {name} has no column {min(absent)}")
+            lacking[name] = "is not in it"
+        elif absent := relation.columns.keys() - set(connection.table(name).columns):
+            lacking[name] = f"has no column {min(absent)}"
+    for name in sorted(CORE & lacking.keys()):
+        raise _unreadable(path, f"the relation {name} {lacking[name]}")
+    return held - lacking.keys()
 
 
 def _state(connection: duckdb.DuckDBPyConnection, held: set[str]) -> State:

@@ -144,6 +144,8 @@ KINDS: dict[str, Callable[..., str]] = {
     "int": lambda value: f"{value:,}",
     "number": _plain,
     "hours": _hours,
+    "level": lambda value: f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}",
+    "q": lambda value: f"{value:.4f}".lstrip("0") if value >= 0.0001 else "<.0001",
     "percent": lambda value: f"{_rounded(100 * value)} %",
     "ratio": lambda value: _rounded(100 * value),
     "points": lambda value: _signed(100 * value, 1),

@@ -23,6 +23,7 @@ the lake also by `ETTLOG_LAKE`. Data goes to stdout, everything else to stderr. 
 | 1 | failed, or a check does not hold |
 | 2 | the command, an option, the configuration or the registry is wrong |
 | 3 | more lines were rejected than `--max-rejected` allows |
+| 4 | an alert fires (`ettlog alerts`) |
 | 5 | there is no data to answer from |
 | 130 | interrupted |
 """

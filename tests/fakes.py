@@ -58,7 +58,8 @@ def golden_fleet(name: str = "run") -> FakeFleet:
         }
     )  # fmt: skip
     source = pl.DataFrame({"key": ["k"], "path": ["logs/run.log"]})
-    return FakeFleet({"segment": segment, "start": start, "job": job, "event": event, "source": source})
+    tables = {"segment": segment, "start": start, "job": job, "event": event, "source": source}
+    return FakeFleet({**tables, "allocation": pl.DataFrame({"job": [name], "id": ["1"]})})
 
 
 def empty_fleet() -> FakeFleet:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ettlog.config import Config
 from ettlog.fleet import Fleet
 
 SECOND = 1_000_000
@@ -69,7 +70,7 @@ def record(key: str = "s", **fields: Any) -> dict[str, Any]:
     return row | times | fields
 
 
-def fleet(*logs: Log, alloc: Iterable[Mapping[str, Any]] = ()) -> Fleet:
+def fleet(*logs: Log, alloc: Iterable[Mapping[str, Any]] = (), config: Config | None = None) -> Fleet:
     """Return a fleet over logs and scheduler records."""
     records = list(alloc)
     keys = dict.fromkeys(row["key"] for row in records)
@@ -81,4 +82,5 @@ def fleet(*logs: Log, alloc: Iterable[Mapping[str, Any]] = ()) -> Fleet:
         event=table(row for log in logs for row in log.events),
         step=table(row for log in logs for row in log.steps),
         alloc=table(records),
+        config=config,
     )

@@ -192,7 +192,7 @@ def test_without_command_it_says_what_to_do_next(tmp_path: Path) -> None:
     assert "No format knows a line" in process([], cwd=tmp_path).stdout
     manifest.write_text('{"path": "logs/a.log", "formats": {"toy": 3}}\n')
     known = process([], cwd=tmp_path).stdout
-    assert "holds 1 file." in known
+    assert "holds 1 file: 0 with a trainer" in known
     assert "optimizations.toml" in known
 
 

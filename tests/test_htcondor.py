@@ -233,6 +233,8 @@ def test_a_save_that_the_next_start_did_not_restore_is_lost(joined: Fleet) -> No
     natures = joined.sql("SELECT nature, sum(steps) AS steps FROM step_run WHERE job LIKE '%trainer%' GROUP BY nature")
     assert dict(natures.iter_rows())["step"] == 300
     assert dict(natures.iter_rows())["replay"] == 89
+    query = "SELECT step, lost FROM checkpoint WHERE job LIKE '%trainer%' AND state = 'committed' ORDER BY step"
+    assert list(joined.sql(query).iter_rows()) == [(60, False), (149, True), (300, None)]
     waits = "SELECT sum(end_us - begin_us) AS us FROM segment WHERE job LIKE '%trainer%' AND part = 'queue'"
     assert joined.sql(waits)["us"].to_list() == [70_000_000]
 

@@ -181,7 +181,7 @@ rules = [
 ]
 """
     found = who("logs/llama-7b-try3.log", {}, text)
-    assert (found.job_name, found.model, found.how["job_name"]) == ("llama-7b", "llama", "rule")
+    assert (found.job_name, found.model, found.how["job_name"]) == ("llama-7b", "llama", "name rule")
     assert who("logs/my-llama.log", {}, text).model == "other"
 
 

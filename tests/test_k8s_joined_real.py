@@ -12,60 +12,37 @@ import pytest
 
 from ettlog import fleet
 from ettlog.fleet import Fleet
-from ettlog.ingest import ingest
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.shared
 
-SETS = ("pytorchjob_status", "zhejiang_llama2_7b")
 Row = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a lake over all files of the Kubernetes family."""
-    lake = tmp_path_factory.mktemp("k8s") / "lake"
-    ingest([shared / "data/scheduler" / name for name in SETS], lake)
-    return lake
-
-
-@pytest.fixture(scope="module")
-def real(lake: Path) -> Fleet:
-    """Return a fleet over it."""
-    return fleet.open(lake)
-
-
-@pytest.fixture(scope="module")
-def facts(shared: Path) -> dict[str, Row]:
-    """Return the facts of each file."""
-    found: list[Row] = json.loads((shared / "data/scheduler/facts.json").read_text())
-    return {one["file"]: one for one in found if one["file"].startswith(SETS)}
-
-
-def components(real: Fleet, job: str) -> dict[str, float]:
+def components(k8s_fleet: Fleet, job: str) -> dict[str, float]:
     """Return the seconds of a job by component."""
     query = f"SELECT component, sum(end_us - begin_us) / 1e6 FROM segment WHERE job = '{job}' GROUP BY 1"
-    return dict(real.sql(query).iter_rows())
+    return dict(k8s_fleet.sql(query).iter_rows())
 
 
-def test_pytorchjob_with_its_log_is_a_whole_chain(real: Fleet, facts: dict[str, Row]) -> None:
+def test_pytorchjob_with_its_log_is_a_whole_chain(k8s_fleet: Fleet, k8s_facts: dict[str, Row]) -> None:
     """732 s of waiting, 90 of start-up, 315 of training, 11 of evaluation and 2 of shutdown are 1,150 s."""
-    job = real.sql("SELECT job FROM allocation WHERE id = 'pytorch-simple'").item()
-    expected = facts["pytorchjob_status/status_2024-06.yaml"]["extra"]["joined_components_seconds"]
-    assert components(real, job) == {
+    job = k8s_fleet.sql("SELECT job FROM allocation WHERE id = 'pytorch-simple'").item()
+    expected = k8s_facts["pytorchjob_status/status_2024-06.yaml"]["extra"]["joined_components_seconds"]
+    assert components(k8s_fleet, job) == {
         "scheduling": expected["wait"], "trainer_init": expected["init"], "effective_training": expected["training"],
         "wasted_training": expected["evaluation"], "shutdown": expected["shutdown"],
     }  # fmt: skip
-    assert real.sql(f"SELECT wall_us FROM job WHERE job = '{job}'").item() == 1150 * 1_000_000
+    assert k8s_fleet.sql(f"SELECT wall_us FROM job WHERE job = '{job}'").item() == 1150 * 1_000_000
 
 
-def test_pods_with_their_log_are_a_whole_job(real: Fleet, facts: dict[str, Row]) -> None:
+def test_pods_with_their_log_are_a_whole_job(k8s_fleet: Fleet, k8s_facts: dict[str, Row]) -> None:
     """32 GPUs, 111,941.45 s from the first pod to the last line, 2,436 steps, times of the first and last one."""
-    joined = facts["zhejiang_llama2_7b/pod-node-starttime.log"]["extra"]["joined_with_trainer_log"]
-    job = real.sql("SELECT gpus, wall_us, first_us, starts FROM job WHERE job = 'zhejiang_llama2_7b'").row(0)
+    joined = k8s_facts["zhejiang_llama2_7b/pod-node-starttime.log"]["extra"]["joined_with_trainer_log"]
+    job = k8s_fleet.sql("SELECT gpus, wall_us, first_us, starts FROM job WHERE job = 'zhejiang_llama2_7b'").row(0)
     assert (job[0], job[1], job[3]) == (joined["gpus"], joined["first_pod_start_to_last_stamp_seconds"] * 1e6, 1)
     columns = "epoch_us(first_step_at), epoch_us(last_step_at), steps, epoch_us(train_start_at)"
-    start = real.sql(f"SELECT {columns} FROM start WHERE job = 'zhejiang_llama2_7b'").row(0)
+    start = k8s_fleet.sql(f"SELECT {columns} FROM start WHERE job = 'zhejiang_llama2_7b'").row(0)
     assert (start[0] - job[2]) / 1e6 == joined["first_pod_start_to_first_step_logged_seconds"]
     assert (start[1] - job[2]) / 1e6 == joined["first_pod_start_to_last_step_logged_seconds"]
     assert start[2] == 2436
@@ -84,15 +61,15 @@ FROM stall AS l, usual AS u, job AS j JOIN start AS t ON t.job = j.job WHERE j.j
 """
 
 
-def test_four_stalls_and_the_share_of_the_loop(lake: Path) -> None:
+def test_four_stalls_and_the_share_of_the_loop(k8s_lake: Path) -> None:
     """The commands of a user give 99.687 % and four stalls of 134.2 s; each of them is a save that ettlog names."""
-    command = [sys.executable, "-m", "ettlog", "sql", STALLS, "--lake", str(lake), "--format", "json"]
+    command = [sys.executable, "-m", "ettlog", "sql", STALLS, "--lake", str(k8s_lake), "--format", "json"]
     shown = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=True)
     found = json.loads(shown.stdout)
     row = (found["rows"] if isinstance(found, dict) else found)[0]
     assert list(row.values() if isinstance(row, dict) else row) == [4, 45.786, 134.2, 99.687]
     named = (
-        fleet.open(lake)
+        fleet.open(k8s_lake)
         .sql("SELECT count(*), sum(end_us - begin_us) / 1e6 FROM segment WHERE part = 'save_stall'")
         .row(0)
     )

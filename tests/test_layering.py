@@ -19,11 +19,12 @@ LAYERS = (
     {"parse"},
     {"config", "settings"},
     {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"},
-    {"fleet", "relations", "facts", "database", "snapshot_read", "redact"},
+    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
-    | {"check", "jobs", "timeline", "status", "explain"}
+    | {"check", "jobs", "joins", "timeline", "status", "explain", "lacks"}
     | {"terms", "recovery"}
+    | {"alerts", "nodes"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
     {"snapshot"},
     {"plot"},

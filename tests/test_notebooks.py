@@ -109,7 +109,7 @@ def test_attribution_shows_its_finding(lake: Path) -> None:
     text = attribute_ledger(ledger, replicates=0)._repr_html_()
     assert text.startswith('<p style="margin:2px 0">ETT rose by')
     assert "there is no registry" in text
-    with pytest.raises(NoDataError):
+    with pytest.raises(NoDataError, match="no start"):
         attribute_ledger(ledger.clear())
 
 

@@ -11,6 +11,7 @@ from matplotlib.colors import to_hex
 
 from ettlog import plot
 from ettlog.lifecycle import COMPONENTS
+from ettlog.plot.style import GAIN, INK, NOBODY
 
 ZERO = datetime(2031, 5, 6, 8)
 EFFECTIVE, INIT, WASTED = COMPONENTS[3], COMPONENTS[1], COMPONENTS[4]
@@ -180,4 +181,123 @@ def test_svg_leaves_ink_to_the_page() -> None:
     """Text is drawn in the page's own colour, so that it can be read on light and on dark ground."""
     text = plot.svg(plot.components(weeks(3)), "share", "shares")
     assert "currentColor" in text
-    assert plot.INK not in text
+    assert INK not in text
+
+
+def test_gantt_says_how_starts_ended_and_explains_its_colours() -> None:
+    """At the right of each row stands the cause or the end; the key names the components that are there."""
+    frame = timeline((0, INIT, 0, 1, True), (0, EFFECTIVE, 1, 3, True), (1, EFFECTIVE, 3, 4, True))
+    starts = pl.DataFrame({"k": [0, 1, 7], "end_state": ["failed", "completed", None], "cause": ["oom", None, None]})
+    ax: Any = plot.gantt(frame, starts=starts, key=True)
+    assert [text.get_text() for text in ax.texts] == ["oom", "completed"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["init", "train"]
+
+
+@pytest.mark.parametrize(("hours", "unit"), [(0.5, "minutes"), (20, "hours"), (200, "days")])
+def test_gantt_counts_in_a_unit_that_fits(hours: float, unit: str) -> None:
+    """Half an hour is drawn in minutes, a day in hours, a week in days; the bar is as long as it took."""
+    ax: Any = plot.gantt(timeline((0, EFFECTIVE, 0, hours, True)))
+    assert ax.get_xlabel() == f"{unit} since 2031-05-06 08:00 UTC"
+    length = hours * {"minutes": 60, "hours": 1, "days": 1 / 24}[unit]
+    assert bars(ax)[0][2] == pytest.approx(length)
+
+
+def test_gantt_of_a_log_without_dates_claims_none() -> None:
+    """A clock that knows no date (year 2000) is not shown as one."""
+    frame = timeline((0, EFFECTIVE, 0, 4, True))
+    moved = [pl.col(name).dt.replace(year=2000) for name in ("begin_at", "end_at")]
+    ax: Any = plot.gantt(frame.with_columns(moved))
+    assert "2000" not in ax.get_xlabel()
+    assert "no date" in ax.get_xlabel()
+
+
+def test_gantt_marks_starts_too_short_to_see() -> None:
+    """A start of six seconds in a job of ten hours has a dot at its beginning; the long one has none."""
+    ax: Any = plot.gantt(timeline((0, EFFECTIVE, 0, 10, True), (1, INIT, 10, 10 + 6 / 3600, True)))
+    assert [(list(line.get_xdata()), list(line.get_ydata())) for line in ax.lines] == [([10.0], [1])]
+
+
+def test_trifling_weeks_are_left_out_and_said() -> None:
+    """A week that held a thousandth of the usual wall is not drawn, and the axis says so."""
+    frame = weeks(4).with_columns(wall_gpu_hours=pl.Series([100.0, 100.0, 100.0, 0.1]))
+    ax: Any = plot.components(frame)
+    assert ax.get_xlabel() == "left out: 1 with under 1% of the usual wall"
+    assert max(path.vertices[:, 0].max() for path in ax.collections[0].get_paths()) == (
+        date(2031, 5, 19) - date(1970, 1, 1)
+    ).days
+
+
+def test_calendar_places_each_day_in_its_week_and_leaves_gaps() -> None:
+    """Tuesday of the first week and Sunday of the second are coloured by their ETT; the days between are blank."""
+    frame = pl.DataFrame({"day": [date(2031, 5, 6), date(2031, 5, 18)], "ett": [0.5, 0.9]})
+    ax: Any = plot.calendar(frame)
+    grid = ax.collections[0].get_array().filled(-1).tolist()
+    filled = {(row, week): value for row, line in enumerate(grid) for week, value in enumerate(line) if value >= 0}
+    assert filled == {(1, 0): pytest.approx(50), (6, 1): pytest.approx(90)}
+    assert [label.get_text() for label in ax.get_yticklabels()][:2] == ["Mon", "Tue"]
+
+
+def test_event_study_parts_before_from_after() -> None:
+    """Weeks before the rollout are grey, those after in the colour of savings, in percent."""
+    study = pl.DataFrame({"week": [-1, 0, 1], "cut": [0.01, 0.2, 0.3], "model_weeks": [4, 4, 2]})
+    ax: Any = plot.event_study(study)
+    points = ax.collections[0]
+    assert points.get_offsets().tolist() == [[-1, pytest.approx(1)], [0, pytest.approx(20)], [1, pytest.approx(30)]]
+    assert [to_hex(colour) for colour in points.get_facecolors()] == [NOBODY, GAIN, GAIN]
+    assert points.get_sizes()[0] > points.get_sizes()[2]
+
+
+def test_event_study_draws_intervals_where_there_are_any() -> None:
+    """Low and high become a line through the point."""
+    study = pl.DataFrame({"week": [0], "cut": [0.2], "low": [0.1], "high": [0.3], "model_weeks": [4]})
+    ax: Any = plot.event_study(study)
+    assert list(ax.lines[0].get_ydata()) == [pytest.approx(10), pytest.approx(30)]
+
+
+def test_funnel_names_what_lies_outside_its_limits() -> None:
+    """Of groups with 100 GPU-days, one with 30 failures where 10 are expected is named; one with 14 is not.
+
+    Poisson(10.1): the quantile of 99.9 % is 21, of 0.1 % is 2.
+    """
+    rates = pl.DataFrame(
+        {"model": ["bad", "odd", *"abcdefghijklm"], "count": [30, 14, *[8, 9] * 6, 9], "gpu_days": [100.0] * 15}
+    )
+    ax: Any = plot.funnel(rates)
+    assert [text.get_text() for text in ax.texts] == ["bad"]
+
+
+def test_funnel_limits_close_in_with_exposure() -> None:
+    """Ten times the GPU-days give narrower limits about the same rate."""
+    rates = pl.DataFrame({"model": ["a", "b"], "count": [10, 100], "gpu_days": [100.0, 1000.0]})
+    ax: Any = plot.funnel(rates)
+    low, high = ax.lines[0].get_ydata(), ax.lines[1].get_ydata()
+    assert high[-1] - low[-1] < high[0] - low[0]
+
+
+def test_recovery_bars_hold_phases_in_order() -> None:
+    """Detection of 10 minutes and replay of 30 stand one after the other; an empty phase is not named."""
+    minutes = 60e6
+    frame = pl.DataFrame(
+        {"kind": ["failure"], "cause": ["oom"], "recoveries": [3], "detection": [10 * minutes], "requeue": [0.0],
+         "replay": [30 * minutes]}
+    )  # fmt: skip
+    ax: Any = plot.recovery(frame, ("detection", "requeue", "replay"))
+    assert [(left, width) for _, left, width, _ in bars(ax) if width] == [(0, 10), (10, 30)]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["detection", "replay"]
+    assert ax.get_yticklabels()[0].get_text() == "failure: oom (3)"
+
+
+@pytest.mark.parametrize("name", ["calendar", "event_study", "funnel"])
+def test_pictures_of_nothing_say_so(name: str) -> None:
+    """A frame without rows gives axes with a sentence."""
+    columns = {"day": pl.Date, "ett": pl.Float64, "week": pl.Int64, "cut": pl.Float64, "model_weeks": pl.Int64}
+    empty = pl.DataFrame(schema={**columns, "model": pl.String, "count": pl.Int64, "gpu_days": pl.Float64})
+    ax: Any = getattr(plot, name)(empty)
+    assert [text.get_text() for text in ax.texts] == ["nothing to draw"]
+
+
+@pytest.mark.parametrize("form", ["png", "alone"])
+def test_picture_is_the_same_bytes_each_time(form: str) -> None:
+    """Drawn anew, the same frame gives the same PNG and the same SVG."""
+    once, again = (getattr(plot, form)(plot.gantt(timeline((0, EFFECTIVE, 0, 4, True)))) for _ in range(2))
+    assert once == again

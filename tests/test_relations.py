@@ -67,7 +67,20 @@ def plain(column: str, value: Any) -> Any:
     return value
 
 
-DURATIONS = {"us", "wall_us", "allocated_us", "effective_us", "gpu_us", "allocated_gpu_us", "duration_us", "compile_us"}
+DURATIONS = {
+    "us",
+    "held_us",
+    "wall_us",
+    "allocated_us",
+    "effective_us",
+    "gpu_us",
+    "allocated_gpu_us",
+    "duration_us",
+    "compile_us",
+    "low_us",
+    "high_us",
+    "shift_us",
+}
 
 
 @pytest.mark.parametrize(("name", "case"), load_cases())
@@ -144,7 +157,8 @@ def test_parts_named_in_sql_are_in_the_vocabulary() -> None:
     """A quoted word of the SQL that looks like a part, kind, stage, state or cause is one."""
     words = {part.part for part in lifecycle.PARTS} | {kind.kind for kind in lifecycle.KINDS}
     words |= {stage.stage for stage in lifecycle.STAGES} | {*lifecycle.END_STATES, *lifecycle.CAUSES}
-    words |= {*lifecycle.CLOCKS, *RECORDS}
+    words |= {*lifecycle.CLOCKS, *RECORDS, *lifecycle.JOIN_RULES, *lifecycle.LINKS, *lifecycle.LOOSE}
+    words |= {"true", "never", "always"}  # values of settings
     words |= {row.phase for row in lifecycle.RECOVERY_PHASES}
     words |= {*lifecycle.START_KINDS, *lifecycle.COMPONENTS, *lifecycle.WARMTHS}
     words |= {

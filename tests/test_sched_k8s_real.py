@@ -2,60 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ettlog import fleet
 from ettlog.fleet import Fleet
-from ettlog.ingest import ingest
 
 pytestmark = pytest.mark.shared
 
-SETS = ("k8s_troubleshoot", "kueue_watch", "kueue_workload", "pytorchjob_status", "zhejiang_llama2_7b")
-NOT_KEPT = {"backoff_limit"}
-"""Keys of a Job that no row holds: a limit of what may happen, nothing that happened."""
 COMPARED = {
     "kind", "name", "created", "start_time", "completion_time", "condition", "condition_time", "reason", "succeeded",
-    "failed", "seconds_start_to_end",
+    "failed", "seconds_start_to_end", "backoff_limit",
 }  # fmt: skip
+"""Keys of a Job: all of them are compared."""
 Row = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a lake over all files of the Kubernetes family."""
-    lake = tmp_path_factory.mktemp("k8s") / "lake"
-    ingest([shared / "data/scheduler" / name for name in SETS], lake)
-    return lake
-
-
-@pytest.fixture(scope="module")
-def real(lake: Path) -> Fleet:
-    """Return a fleet over it."""
-    return fleet.open(lake)
-
-
-@pytest.fixture(scope="module")
-def facts(shared: Path) -> dict[str, Row]:
-    """Return the facts of each file."""
-    found: list[Row] = json.loads((shared / "data/scheduler/facts.json").read_text())
-    return {one["file"]: one for one in found if one["file"].startswith(SETS)}
-
-
-def of_dialect(facts: dict[str, Row], dialect: str) -> list[Row]:
+def of_dialect(k8s_facts: dict[str, Row], dialect: str) -> list[Row]:
     """Return the facts of the files in a dialect."""
-    return [fact for fact in facts.values() if fact.get("dialect") == dialect]
+    return [fact for fact in k8s_facts.values() if fact.get("dialect") == dialect]
 
 
-def rows(real: Fleet, file: str, record: str, where: str = "TRUE") -> list[Row]:
+def rows(k8s_fleet: Fleet, file: str, record: str, where: str = "TRUE") -> list[Row]:
     """Return the rows of a file that are about one kind of thing."""
     query = f"SELECT a.* FROM alloc a JOIN source s ON s.key = a.key WHERE s.path = '{file}' AND a.record = '{record}'"
-    return real.sql(f"SELECT * FROM ({query}) AS found WHERE {where} ORDER BY line, start_us").to_dicts()
+    return k8s_fleet.sql(f"SELECT * FROM ({query}) AS found WHERE {where} ORDER BY line, start_us").to_dicts()
 
 
 def told(us: int | None, digits: int = 0) -> str | None:
@@ -71,19 +44,19 @@ def first(found: list[Row], column: str = "start_us") -> int | None:
     return min((row[column] for row in found if row[column] is not None), default=None)
 
 
-def test_every_line_has_one_outcome(real: Fleet, facts: dict[str, Row]) -> None:
+def test_every_line_has_one_outcome(k8s_fleet: Fleet, k8s_facts: dict[str, Row]) -> None:
     """The outcomes of each file add up to its lines, and no record is rejected."""
-    for file, fact in facts.items():
-        found = dict(real.sql(f"SELECT outcome, lines FROM line_stat WHERE path = '{file}'").iter_rows())
+    for file, fact in k8s_facts.items():
+        found = dict(k8s_fleet.sql(f"SELECT outcome, lines FROM line_stat WHERE path = '{file}'").iter_rows())
         assert sum(found.values()) == fact["physical_lines"], file
         assert "bad_record" not in found or "skipped" in fact, file
 
 
-def test_event_lists(real: Fleet, facts: dict[str, Row]) -> None:
+def test_event_lists(k8s_fleet: Fleet, k8s_facts: dict[str, Row]) -> None:
     """Rows and happenings by reason, times where the scheduler's events have them, and what each pod went through."""
-    files = of_dialect(facts, "k8s_events_json")
+    files = of_dialect(k8s_facts, "k8s_events_json")
     for fact in files:
-        found, extra = rows(real, fact["file"], "mark"), fact["extra"]
+        found, extra = rows(k8s_fleet, fact["file"], "mark"), fact["extra"]
         assert len(found) == fact["records"]
         assert Counter(row["state"] for row in found) == extra["rows_by_reason"]
         happened: Counter[str] = Counter()
@@ -119,12 +92,12 @@ def assert_pod_events(pod: Row, found: list[Row]) -> None:
         assert told(max(row["end_us"] for row in failed), 6) == pod["failed_scheduling_last"]
 
 
-def test_pods(real: Fleet, facts: dict[str, Row]) -> None:
+def test_pods(k8s_fleet: Fleet, k8s_facts: dict[str, Row]) -> None:
     """Phase, placement, conditions, GPUs asked for, owner and the runs of every container of five pods."""
-    files = of_dialect(facts, "k8s_pods_json")
+    files = of_dialect(k8s_facts, "k8s_pods_json")
     for fact in files:
-        (pod,), (row,) = fact["objects"], rows(real, fact["file"], "task")
-        marks = {mark["state"]: mark for mark in rows(real, fact["file"], "mark")}
+        (pod,), (row,) = fact["objects"], rows(k8s_fleet, fact["file"], "task")
+        marks = {mark["state"]: mark for mark in rows(k8s_fleet, fact["file"], "mark")}
         assert (row["task"], row["partition"], row["state"]) == (pod["name"], pod["namespace"], pod["phase"])
         assert (told(row["submit_us"]), told(row["start_us"])) == (pod["created"], pod["scheduled"])
         for key, state in (("initialized", "Initialized"), ("ready", "Ready")):
@@ -136,7 +109,7 @@ def test_pods(real: Fleet, facts: dict[str, Row]) -> None:
         assert (marks["OwnedBy"]["reason"] if "OwnedBy" in marks else None) == pod["owner"]
         assert row["restarts"] == fact["requeues_or_restarts"]
         assert (row["start_us"] is None) == bool(fact["pending"])
-        runs = rows(real, fact["file"], "step")
+        runs = rows(k8s_fleet, fact["file"], "step")
         for container in [*pod.get("containers", []), *pod.get("init_containers", [])]:
             mine = [run for run in runs if run["task"] == f"{pod['name']}/{container['name']}"]
             assert_run(container, next(run for run in mine if run["restarts"] is not None))
@@ -153,31 +126,31 @@ def assert_run(container: Row, row: Row) -> None:
     assert (told(row["start_us"]), told(row["end_us"])) == (container.get("started"), container.get("finished"))
 
 
-def test_jobs(real: Fleet, facts: dict[str, Row]) -> None:
+def test_jobs(k8s_fleet: Fleet, k8s_facts: dict[str, Row]) -> None:
     """Times, condition, reason and counters of three Jobs; the controller's start time is no start of hardware."""
     names = {"created": "submit_us", "start_time": "eligible_us", "completion_time": "end_us"}
-    files = of_dialect(facts, "k8s_jobs_json")
+    files = of_dialect(k8s_facts, "k8s_jobs_json")
     for fact in files:
-        found = {row["id"]: row for row in rows(real, fact["file"], "job")}
+        found = {row["id"]: row for row in rows(k8s_fleet, fact["file"], "job")}
         assert Counter(row["state"] for row in found.values()) == fact["states"]
         for job in fact["objects"]:
             row = found[job["name"]]
             assert {key: told(row[column]) for key, column in names.items()} == {key: job[key] for key in names}
-            assert set(job) - COMPARED == NOT_KEPT
+            assert set(job) == COMPARED
             assert (row["state"], row["reason"] or None, row["start_us"]) == (job["condition"], job["reason"], None)
-            marks = {mark["state"]: mark for mark in rows(real, fact["file"], "mark", f"id = '{job['name']}'")}
+            marks = {mark["state"]: mark for mark in rows(k8s_fleet, fact["file"], "mark", f"id = '{job['name']}'")}
             assert told(marks[job["condition"]]["start_us"]) == job["condition_time"]
-            for counter in ("succeeded", "failed"):
-                assert (marks[counter]["count"] if counter in marks else None) == job[counter]
+            for counter, key in (("succeeded", "succeeded"), ("failed", "failed"), ("backoffLimit", "backoff_limit")):
+                assert (marks[counter]["count"] if counter in marks else None) == job[key]
             assert (row["end_us"] - row["eligible_us"]) == job["seconds_start_to_end"] * 1_000_000
     assert sum(fact["records"] for fact in files) == 3
 
 
-def test_pytorchjobs(real: Fleet, facts: dict[str, Row]) -> None:
+def test_pytorchjobs(k8s_fleet: Fleet, k8s_facts: dict[str, Row]) -> None:
     """Creation, run and end of three generations: never the start time field, of two times of a condition the later."""
-    files = of_dialect(facts, "pytorchjob_yaml")
+    files = of_dialect(k8s_facts, "pytorchjob_yaml")
     for fact in files:
-        (job,), (row,) = fact["objects"], rows(real, fact["file"], "job")
+        (job,), (row,) = fact["objects"], rows(k8s_fleet, fact["file"], "job")
         assert row["id"] == job["name"]
         found = [told(row[column]) for column in ("submit_us", "start_us", "end_us")]
         assert found == [job["created"], job["running"], job["succeeded"]]
@@ -187,53 +160,53 @@ def test_pytorchjobs(real: Fleet, facts: dict[str, Row]) -> None:
     assert len(files) == 3
 
 
-def test_kueue_watch_has_two_admissions_and_a_back_off(real: Fleet, facts: dict[str, Row]) -> None:
+def test_kueue_watch_has_two_admissions_and_a_back_off(k8s_fleet: Fleet, k8s_facts: dict[str, Row]) -> None:
     """61 s and 61 s of quota with 59 s between them; the condition that went back is not believed."""
-    fact = facts["kueue_watch/workload_watch_2291.txt"]
-    (load,), found = fact["objects"], rows(real, fact["file"], "job")
+    fact = k8s_facts["kueue_watch/workload_watch_2291.txt"]
+    (load,), found = fact["objects"], rows(k8s_fleet, fact["file"], "job")
     assert len(found) == fact["allocations"]
     for row, admission in zip(found, load["admissions"], strict=True):
         times = [told(row[column]) for column in ("eligible_us", "start_us", "end_us")]
         assert times == [admission["quota_reserved"], admission["admitted"], admission["released"]]
         assert row["reason"] == admission["evicted_reason"]
         assert row["end_us"] - row["start_us"] == admission["seconds"] * 1_000_000
-        marks = rows(real, fact["file"], "mark", f"state = 'Evicted' AND reason = '{admission['evicted_reason']}'")
+        marks = rows(k8s_fleet, fact["file"], "mark", f"state = 'Evicted' AND reason = '{admission['evicted_reason']}'")
         assert [told(mark["start_us"]) for mark in marks] == [admission["evicted"]]
     assert load["admissions"][-1]["evicted"] == load["deactivated"]
     assert told(found[0]["submit_us"]) == load["first_seen"]
     assert found[-1]["restarts"] == fact["requeues_or_restarts"]
-    assert [told(mark["start_us"]) for mark in rows(real, fact["file"], "mark", "state = 'Requeued'")] == [
+    assert [told(mark["start_us"]) for mark in rows(k8s_fleet, fact["file"], "mark", "state = 'Requeued'")] == [
         load["requeued"]
     ]
-    assert rows(real, fact["file"], "mark", "state = 'PodsReady'") == []
+    assert rows(k8s_fleet, fact["file"], "mark", "state = 'PodsReady'") == []
     assert found[1]["start_us"] - found[0]["end_us"] == fact["extra"]["backoff_seconds"] * 1_000_000
     spans = (
         "SELECT component, CAST(sum(end_us - begin_us) AS BIGINT) // 1000000 FROM segment WHERE job = '{}' GROUP BY 1"
     )
-    assert dict(real.sql(spans.format(load["name"])).iter_rows()) == {"unknown": 122, "scheduling": 59}
-    assert real.lake is not None
-    entry = next(one for one in real.lake.sources() if one.path == fact["file"])
+    assert dict(k8s_fleet.sql(spans.format(load["name"])).iter_rows()) == {"unknown": 122, "scheduling": 59}
+    assert k8s_fleet.lake is not None
+    entry = next(one for one in k8s_fleet.lake.sources() if one.path == fact["file"])
     assert "a condition older than one seen before it was not believed" in entry.inferences
 
 
-def test_an_eviction_is_no_stop(real: Fleet, facts: dict[str, Row]) -> None:
+def test_an_eviction_is_no_stop(k8s_fleet: Fleet, k8s_facts: dict[str, Row]) -> None:
     """A workload that was evicted at 42 s ran on to 103 s: its allocation ends where it finished."""
-    fact = facts["kueue_workload/workload_evicted_but_ran_v1beta1.yaml"]
-    (load,), (row,) = fact["objects"], rows(real, fact["file"], "job")
+    fact = k8s_facts["kueue_workload/workload_evicted_but_ran_v1beta1.yaml"]
+    (load,), (row,) = fact["objects"], rows(k8s_fleet, fact["file"], "job")
     assert (row["task"], f"PyTorchJob {row['id']}") == (load["name"], load["owner"])
     times = [told(row[column]) for column in ("submit_us", "start_us", "end_us")]
     assert times == [load["created"], load["admitted"], load["released"]]
     assert (row["state"], row["restarts"]) == (load["finished_reason"], fact["requeues_or_restarts"])
-    (evicted,) = rows(real, fact["file"], "mark", "state = 'Evicted'")
+    (evicted,) = rows(k8s_fleet, fact["file"], "mark", "state = 'Evicted'")
     assert (told(evicted["start_us"]), evicted["reason"]) == (load["evicted"], load["evicted_reason"])
     assert row["end_us"] - row["start_us"] == load["accumulated_seconds"] * 1_000_000
 
 
-def test_controller_log(real: Fleet, facts: dict[str, Row]) -> None:
+def test_controller_log(k8s_fleet: Fleet, k8s_facts: dict[str, Row]) -> None:
     """Nine JSON lines, two plain ones; one happening that is written three times counts once."""
-    fact = facts["kueue_workload/controller_log_8387.jsonl"]
-    (load,), found = fact["objects"], rows(real, fact["file"], "mark")
-    counts = dict(real.sql(f"SELECT outcome, lines FROM line_stat WHERE path = '{fact['file']}'").iter_rows())
+    fact = k8s_facts["kueue_workload/controller_log_8387.jsonl"]
+    (load,), found = fact["objects"], rows(k8s_fleet, fact["file"], "mark")
+    counts = dict(k8s_fleet.sql(f"SELECT outcome, lines FROM line_stat WHERE path = '{fact['file']}'").iter_rows())
     assert counts == {
         "matched": 7,
         "duplicate": fact["extra"]["repeated_event_rows"],
@@ -250,12 +223,12 @@ def test_controller_log(real: Fleet, facts: dict[str, Row]) -> None:
     assert by["EvictedDueToDeactivated"]["task"] == load["name"]
 
 
-def test_pod_starts(real: Fleet, facts: dict[str, Row]) -> None:
+def test_pod_starts(k8s_fleet: Fleet, k8s_facts: dict[str, Row]) -> None:
     """Four pods with node and start are one allocation of one job, whose end is not told."""
-    fact = facts["zhejiang_llama2_7b/pod-node-starttime.log"]
-    found = {row["task"]: row for row in rows(real, fact["file"], "task")}
+    fact = k8s_facts["zhejiang_llama2_7b/pod-node-starttime.log"]
+    found = {row["task"]: row for row in rows(k8s_fleet, fact["file"], "task")}
     assert {name: (row["node"], told(row["start_us"])) for name, row in found.items()} == {
         pod["name"]: (pod["node"], pod["started"]) for pod in fact["objects"]
     }
-    held = real.sql("SELECT id, start_us, end_us, nodes FROM allocation WHERE job = 'zhejiang_llama2_7b'").rows()
+    held = k8s_fleet.sql("SELECT id, start_us, end_us, nodes FROM allocation WHERE job = 'zhejiang_llama2_7b'").rows()
     assert [(told(start), end, nodes) for _, start, end, nodes in held] == [(fact["extra"]["first_pod_start"], None, 4)]

@@ -254,6 +254,20 @@ def secretive() -> Fleet:
     return Fleet.from_tables(source=source.to_arrow(), event=event.to_arrow(), alloc=alloc.to_arrow())
 
 
+def test_snapshot_of_an_older_ettlog_answers_what_it_can(lake: Path, fleet: Fleet) -> None:
+    """Where a relation of today, or a column of it, is missing, the rest is answered and that one is named."""
+    path = lake.parent / "older.duckdb"
+    ettlog.snapshot(fleet, path)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP TABLE recovery")
+        connection.execute("ALTER TABLE compilation DROP COLUMN warmth")
+    held = ettlog.open(path)
+    assert_frame_equal(ettlog.ett(held), ettlog.ett(fleet))
+    for name in ("recovery", "compilation"):
+        with pytest.raises(UsageError, match=f"does not hold `{name}`"):
+            held.table(name)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_redaction_leaves_no_name_in_any_table(form: str, tmp_path: Path, secretive: Fleet) -> None:
     """No user, host, folder or address is in a redacted snapshot; the facts around them are."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ettlog.attribute import staggered
+from ettlog.attribute import solo, staggered
 from ettlog.attribute.frames import GPU_HOUR
+from ettlog.lifecycle import PARTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,11 +28,22 @@ TIERS = ("direct", "cascade", "recovery_only")
 """Tiers with a count of their own, so that a week without starts is not a week without cost."""
 
 EFFECT: dict[str, pl.DataType] = {
-    "optimization": pl.String(), "tier": pl.String(), "saved_gpu_hours": pl.Float64(), "cut": pl.Float64(),
-    "low": pl.Float64(), "high": pl.Float64(), "p": pl.Float64(), "pretrend_p": pl.Float64(), "models": pl.Int64(),
-    "untreated_cells": pl.Int64(), "dropped_cells": pl.Int64(), "grade": pl.String(), "why": pl.String(),
+    "optimization": pl.String(), "tier": pl.String(), "estimator": pl.String(), "saved_gpu_hours": pl.Float64(),
+    "cut": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(), "p": pl.Float64(), "pretrend_p": pl.Float64(),
+    "placebo_p": pl.Float64(), "control_p": pl.Float64(), "models": pl.Int64(), "untreated_cells": pl.Int64(),
+    "dropped_cells": pl.Int64(), "grade": pl.String(), "why": pl.String(),
 }  # fmt: skip
-"""Columns of the effect table: `saved_gpu_hours` is cumulative, from the rollouts to the end of the window."""
+"""Columns of the effect table: `saved_gpu_hours` is cumulative, from the rollouts to the end of the window; `cut` the
+share saved; `p` by randomisation (imputation), rank (synthetic control) or t (interrupted series).
+"""
+
+STUDY: dict[str, pl.DataType] = {
+    "optimization": pl.String(), "tier": pl.String(), "week": pl.Int64(), "cut": pl.Float64(),
+    "model_weeks": pl.Int64(),
+}  # fmt: skip
+"""Columns of an event study: the share saved by week since the rollout; negative weeks should lie around zero."""
+
+IMPUTATION = "imputation"
 
 
 class Grid(NamedTuple):
@@ -42,19 +54,75 @@ class Grid(NamedTuple):
     rollout: NDArray[np.int64]
 
 
-def effects(panel: Panel, registry: Registry, window: Window, seed: int = 0) -> pl.DataFrame:
-    """Return one row per optimization and tier: the imputed saving, its interval and p, the grade and why.
+class Case(NamedTuple):
+    """What is asked of a panel: an optimization (or those that rolled out as one), its parts, and when it came.
 
-    Grade B needs a staggered rollout that passes its gates; everything else stays before/after, C.
+    `rivals` are the weeks in which another optimization of the same parts came to each unit: from then on the cells
+    tell nothing of this one. `idle` are parts that nothing in the window works on.
     """
-    starts = panel.starts.with_columns(((pl.col("launched_us") - window.since_us) // WEEK).alias("week"))
+
+    name: str
+    parts: frozenset[str]
+    rollout: NDArray[np.int64]
+    rivals: list[NDArray[np.int64]]
+    idle: frozenset[str]
+
+
+class Found(NamedTuple):
+    """Effects by optimization, tier and estimator, and the event study behind the imputed ones."""
+
+    effects: pl.DataFrame
+    study: pl.DataFrame
+
+
+def effects(panel: Panel, registry: Registry, window: Window, seed: int = 0) -> Found:
+    """Return the imputed saving of each optimization and tier, its interval and p, the grade and why.
+
+    Grade B needs a staggered rollout that passes its gates; everything else stays before/after, C. Where no untreated
+    model is left, or one model alone was treated, an interrupted series or a synthetic control stands beside it.
+    """
+    starts = panel.every.with_columns(((pl.col("launched_us") - window.since_us) // WEEK).alias("week"))
     weeks = int((window.until_us - 1 - window.since_us) // WEEK) + 1
     rows: list[dict[str, Any]] = []
-    for optimization in registry.optimizations:
-        rollout = _rollout(panel, optimization, window, weeks)
-        if (rollout < weeks).any():
-            rows.extend(_rows(panel, starts, optimization, rollout, weeks, seed))
-    return pl.DataFrame(rows, schema=EFFECT)
+    study: list[tuple[Any, ...]] = []
+    for case in _cases(panel, registry, window, weeks):
+        for tier in TIERS:
+            grid = _alone(_grid(panel, starts, case.parts, tier, case.rollout, weeks), case.rivals)
+            if grid.amount.any():
+                rows.extend(_rows(panel, starts, case, tier, grid, seed))
+                study.extend((case.name, tier, *row) for row in staggered.event_study(*grid))
+    return Found(pl.DataFrame(rows, schema=EFFECT), pl.DataFrame(study, schema=STUDY, orient="row"))
+
+
+def _cases(panel: Panel, registry: Registry, window: Window, weeks: int) -> list[Case]:
+    """Return what can be asked: each optimization that came inside the window; those that came as one, as one."""
+    came = {item.name: _rollout(panel, item, window, weeks) for item in registry.optimizations}
+    live = [item for item in registry.optimizations if (came[item.name] < weeks).any()]
+    busy = frozenset().union(*(item.parts for item in live))
+    groups: dict[tuple[Any, ...], list[Optimization]] = {}
+    for item in live:
+        shared = any(other is not item and _twins(item, other, came) for other in live)
+        groups.setdefault((came[item.name].tobytes(), "" if shared else item.name), []).append(item)
+    found = []
+    for group in groups.values():
+        names, parts = [item.name for item in group], frozenset().union(*(item.parts for item in group))
+        rivals = [came[item.name] for item in live if item.name not in names and item.parts & parts]
+        idle = frozenset(part.part for part in PARTS if part.part not in busy)
+        found.append(Case(" + ".join(names), parts, came[names[0]], rivals, idle))
+    return found
+
+
+def _twins(item: Optimization, other: Optimization, came: dict[str, NDArray[np.int64]]) -> bool:
+    return bool(item.parts & other.parts) and np.array_equal(came[item.name], came[other.name])
+
+
+def _alone(grid: Grid, rivals: list[NDArray[np.int64]]) -> Grid:
+    """Leave out the cells in which a rival has come since: they would credit its saving too."""
+    weeks = grid.amount.shape[1]
+    mask = np.zeros(grid.amount.shape, dtype=bool)
+    for rival in rivals:
+        mask |= staggered.treated(rival, weeks) & (rival > 0)[:, None]
+    return Grid(np.where(mask, 0.0, grid.amount), np.where(mask, 0.0, grid.starts), grid.rollout)
 
 
 def _rollout(panel: Panel, optimization: Optimization, window: Window, weeks: int) -> NDArray[np.int64]:
@@ -67,25 +135,28 @@ def _rollout(panel: Panel, optimization: Optimization, window: Window, weeks: in
     return np.array(found, dtype=np.int64)
 
 
-def _rows(
-    panel: Panel, starts: pl.DataFrame, optimization: Optimization, rollout: NDArray[np.int64], weeks: int, seed: int
-) -> list[dict[str, Any]]:
-    rows = []
-    for tier in TIERS:
-        grid = _grid(panel, starts, optimization.parts, tier, rollout, weeks)
-        if not grid.amount.any():
-            continue
-        found = staggered.estimate(*grid, seed=seed, draws=DRAWS)
-        hours = [None if value is None else value / GPU_HOUR for value in (found.saved, found.low, found.high)]
-        rows.append(
-            {
-                "optimization": optimization.name, "tier": tier, "saved_gpu_hours": hours[0], "cut": found.share,
-                "low": hours[1], "high": hours[2], "p": found.p, "pretrend_p": found.pretrend_p, "models": found.units,
-                "untreated_cells": found.untreated_cells, "dropped_cells": found.dropped_cells, "grade": found.grade,
-                "why": found.why,
-            }
-        )  # fmt: skip
-    return rows
+def _rows(panel: Panel, starts: pl.DataFrame, case: Case, tier: str, grid: Grid, seed: int) -> list[dict[str, Any]]:
+    weeks = grid.amount.shape[1]
+    idle = _alone(_grid(panel, starts, case.idle, tier, case.rollout, weeks), case.rivals).amount
+    found = staggered.estimate(*grid, seed=seed, draws=DRAWS, control=idle if idle.any() else None)
+    hours = [None if value is None else value / GPU_HOUR for value in (found.saved, found.low, found.high)]
+    row = {
+        "optimization": case.name, "tier": tier, "estimator": IMPUTATION, "saved_gpu_hours": hours[0],
+        "cut": found.share, "low": hours[1], "high": hours[2], "p": found.p, "pretrend_p": found.pretrend_p,
+        "placebo_p": found.placebo_p, "control_p": found.control_p, "models": found.units,
+        "untreated_cells": found.untreated_cells, "dropped_cells": found.dropped_cells, "grade": found.grade,
+        "why": found.why,
+    }  # fmt: skip
+    beside = solo.effect(grid.amount, grid.starts, grid.rollout)
+    if beside is None:
+        return [row]
+    hours = [None if value is None else value / GPU_HOUR for value in (beside.saved, beside.low, beside.high)]
+    other = {
+        "optimization": case.name, "tier": tier, "estimator": beside.estimator, "saved_gpu_hours": hours[0],
+        "cut": beside.cut, "low": hours[1], "high": hours[2], "p": beside.p, "models": beside.models, "grade": "C",
+        "why": beside.why,
+    }  # fmt: skip
+    return [row, other]
 
 
 def _grid(

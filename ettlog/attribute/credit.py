@@ -146,24 +146,6 @@ def _added(where: NDArray[np.int64], values: Array, size: int) -> Array:
     return np.stack([np.bincount(where, weights=row, minlength=size) for row in values])
 
 
-def executions(panel: Panel, made: Links, registry: Registry, counts: NDArray[np.int64]) -> dict[Row, int]:
-    """Count for every claimed row the events after its rollout in the window: starts of its kinds, recoveries,
-    shutdowns.
-
-    `counts` are the totals by period. Steady work has no count of its own.
-    """
-    column = {name: 2 + index for index, name in enumerate(panel.drivers)}
-    seen: dict[Row, set[tuple[int, str]]] = {}
-    for link, unit in enumerate(made.unit):
-        last = made.ends[unit][1]
-        for cell in panel.cells:
-            name, tier = _claim(registry, made.names[link], cell)
-            if name and cell.driver != tiers.EXPOSURE:
-                later = {(slot, cell.driver) for slot in range(made.after[link], last + 1)}
-                seen.setdefault(Row(name, tier, unit), set()).update(later)
-    return {row: int(sum(counts[slot, column[driver]] for slot, driver in found)) for row, found in seen.items()}
-
-
 def bundle_shares(registry: Registry, name: str) -> dict[str, float] | None:
     """Return the members' shares of a bundle by Shapley on their declared cuts, or None where one declares nothing.
 

@@ -7,22 +7,33 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ettlog.attribute import causes, credit, decompose, frames, intervals, notes, panel, tiers
-from ettlog.errors import NoDataError, UsageError
+from ettlog.attribute import (
+    causes,
+    celled,
+    credit,
+    decompose,
+    frames,
+    intervals,
+    notes,
+    pace,
+    panel,
+    points,
+    rivals,
+    shifted,
+    tiers,
+)
+from ettlog.attribute.choices import Choices, check
+from ettlog.errors import NoDataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import polars as pl
     from numpy.typing import NDArray
 
-    from ettlog.attribute.methods import Effects, Factors
     from ettlog.registry import Registry
     from ettlog.windows import Window
 
     Array = NDArray[np.float64]
 
-BASES = ("work", "wall")
 FEW = 0.2
 """Share of a row's saving that may come from models with a single job in a period before its interval is refused."""
 
@@ -36,6 +47,10 @@ class Result(NamedTuple):
     effects: pl.DataFrame
     header: dict[str, Any]
     notes: tuple[str, ...]
+    study: pl.DataFrame
+    overlap: pl.DataFrame
+    cells: pl.DataFrame
+    shift: pl.DataFrame
 
 
 class Work(NamedTuple):
@@ -46,28 +61,16 @@ class Work(NamedTuple):
     registry: Registry
     book: credit.Book
     change: decompose.Change
-    basis: str
-    method: Callable[[Factors, Factors], Effects]
+    choices: Choices
     grades: dict[tuple[str, str], str]
+    rivals: list[rivals.Rivals]
+    window: Window
 
 
-def run(
-    ledger: pl.DataFrame,
-    registry: Registry,
-    window: Window,
-    *,
-    basis: str = "work",
-    method: Callable[[Factors, Factors], Effects],
-    seed: int = 0,
-    replicates: int = intervals.REPLICATES,
-) -> Result:
+def run(ledger: pl.DataFrame, registry: Registry, window: Window, choices: Choices) -> Result:
     """Attribute the change inside a window; raises NoDataError where no model has both a before and an after."""
-    if basis not in BASES:
-        raise UsageError(
-            f"{basis!r} is not a basis", where="--basis", why="the basis is `work` or `wall`",
-            todo="use work (per effective GPU-hour) or wall (time-boxed runs)",
-        )  # fmt: skip
-    built = panel.build(ledger, registry, window, basis)
+    check(choices)
+    built = panel.build(ledger, registry, window, choices)
     made = decompose.links(built)
     if not made.ends:
         raise NoDataError(
@@ -76,14 +79,20 @@ def run(
             todo="widen the window (--window, --since) or name rollouts in optimizations.toml",
         )  # fmt: skip
     totals = built.totals().astype(np.float64)[None]
-    changed = decompose.change(built, made, totals, basis, method)
-    effects = causes.effects(built, registry, window, seed)
+    changed = decompose.change(built, made, totals, choices.basis, choices.method)
+    found = causes.effects(built, registry, window, choices.seed)
     book = credit.open_book(built, made, registry)
-    work = Work(built, made, registry, book, changed, basis, method, causes.grades(effects))
-    rows, header = _rows(work, seed, replicates)
+    places = rivals.find(built, made, book)
+    work = Work(built, made, registry, book, changed, choices, causes.grades(found.effects), places, window)
+    rows, header = _rows(work)
     table, models = frames.credit(rows), frames.models(built, made)
-    header |= notes.header(work, window, models, seed, replicates)
-    return Result(table, _ledger(work), models, effects, header, tuple(notes.sentences(work, table, models)))
+    header |= notes.header(work, models)
+    cells, moved = celled.frame(built, made), shifted.frame(built, made)
+    return Result(
+        table, _ledger(work), models, found.effects, header,
+        tuple(notes.sentences(work, table, models, cells)), found.study,
+        rivals.frame(built, book, changed, places, float(changed.exposure[1][0]) / frames.GPU_HOUR), cells, moved,
+    )  # fmt: skip
 
 
 def _ledger(work: Work) -> pl.DataFrame:
@@ -94,21 +103,28 @@ def _ledger(work: Work) -> pl.DataFrame:
     return frames.ledger(work.panel, work.links, work.change, claims, scale)
 
 
-def _rows(work: Work, seed: int, replicates: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _posted(work: Work, made: decompose.Change) -> tuple[Array, Array]:
+    """Return saving and bound by row, successive optimizations of one place sharing as chosen."""
+    saved, bound = credit.post(work.book, made)
+    if work.choices.split == "shapley" and work.rivals:
+        saved = saved + rivals.shift(work.book, made, work.rivals, saved.shape[1])
+    return saved, bound
+
+
+def _rows(work: Work) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return credit rows for all and by model, and the figures of the whole."""
-    saved, bound = credit.post(work.book, work.change)
+    saved, bound = _posted(work, work.change)
     hours = float(work.change.exposure[1][0]) / frames.GPU_HOUR
     o0, o1 = (float(side[0]) for side in work.change.overhead)
     whole = (o0 - o1) * hours
-    per_hour = _points_per_hour(work.basis, o0, o1) / hours
-    boot = _bootstrap(work, seed, replicates) if replicates else None
-    counted = credit.executions(work.panel, work.links, work.registry, work.panel.totals())
+    per_hour = _points_per_hour(work.choices.basis, o0, o1) / hours
+    sums = _Sums(saved[0] * hours, bound[0] * hours, *pace.rows(work), _bootstrap(work), pace.executions(work))
     rows: list[dict[str, Any]] = []
     for name, group in _groups(work).items():
-        figures = _figures(work, name, group, saved[0] * hours, bound[0] * hours, boot, counted)
+        figures = _figures(work, name, group, sums)
         if _worth_a_row(figures):
             rows.extend(_finished(work, figures, whole, per_hour))
-    ett = [_ett(work.basis, side) for side in (o0, o1)]
+    ett = [_ett(work.choices.basis, side) for side in (o0, o1)]
     return rows, {
         "saved_gpu_hours": whole, "ett_before": ett[0], "ett_after": ett[1], "points": (ett[1] - ett[0]) * 100,
         "overhead_before": o0, "overhead_after": o1,
@@ -127,12 +143,8 @@ def _ett(basis: str, overhead: float) -> float:
 
 
 def _points_per_hour(basis: str, o0: float, o1: float) -> float:
-    """Return points of ETT per unit of saved overhead.
-
-    Aumann-Shapley along the straight line gives every component its share of the change: points = dETT x do /
-    sum(do), and dETT / sum(do) = 1 / ((1 + o0)(1 + o1)). On the wall basis ETT is 1 - overhead already.
-    """
-    return 100.0 if basis == "wall" else 100.0 / ((1.0 + o0) * (1.0 + o1))
+    """Return points of ETT per unit of saved overhead; on the wall basis ETT is 1 - overhead already."""
+    return 100.0 if basis == "wall" else points.per_overhead(o0, o1)
 
 
 def _groups(work: Work) -> dict[tuple[str, str, str], list[int]]:
@@ -146,26 +158,38 @@ def _groups(work: Work) -> dict[tuple[str, str, str], list[int]]:
 
 
 class _Boot(NamedTuple):
-    """Replicated savings by row in GPU-hours (R, rows), and the jobs of every period of each unit."""
+    """Replicated savings by row in GPU-hours (R, rows), and the clusters behind every period of each unit."""
 
     hours: Array
-    jobs: list[tuple[int, ...]]
+    clusters: list[tuple[int, ...]]
 
     def single(self, unit: int) -> bool:
-        """Tell whether a period of the unit holds one job, so that it shows no variance."""
-        return min(self.jobs[unit]) < 2
+        """Tell whether a period of the unit holds one cluster, so that it shows no variance."""
+        return min(self.clusters[unit]) < 2
 
 
-def _bootstrap(work: Work, seed: int, n: int) -> _Boot:
-    blocks: list[Array] = []
-    for totals in intervals.replicates(work.panel, seed, n):
-        good = totals[intervals.usable(totals, work.basis)]
+class _Sums(NamedTuple):
+    """By row of the book, in GPU-hours: saving, bound, saving a day at the end, and since the rollout; and the rest."""
+
+    saved: Array
+    bound: Array
+    daily: Array
+    since: Array
+    boot: _Boot | None
+    counted: dict[credit.Row, int]
+
+
+def _bootstrap(work: Work) -> _Boot | None:
+    choices, blocks = work.choices, []
+    if not choices.replicates:
+        return None
+    for totals in intervals.replicates(work.panel, choices.seed, choices.replicates, choices.cluster):
+        good = totals[intervals.usable(totals, choices.basis)]
         if len(good):
-            made = decompose.change(work.panel, work.links, good, work.basis, work.method)
-            saved, _ = credit.post(work.book, made)
-            blocks.append(saved * made.exposure[1][:, None] / frames.GPU_HOUR)
+            made = decompose.change(work.panel, work.links, good, choices.basis, choices.method)
+            blocks.append(_posted(work, made)[0] * made.exposure[1][:, None] / frames.GPU_HOUR)
     hours = np.concatenate(blocks) if blocks else np.zeros((0, len(work.book.rows)))
-    counts, edges = work.panel.jobs().tolist(), work.panel.first_slot
+    counts, edges = intervals.clusters(work.panel, choices.cluster), work.panel.first_slot
     return _Boot(hours, [tuple(counts[a:b]) for a, b in pairwise(edges)])
 
 
@@ -177,28 +201,24 @@ class _Figures(NamedTuple):
     tier: str
     saved: float
     bound: float
+    daily: float
+    since: float
     low: float | None
     high: float | None
     executions: int | None
     note: str
 
 
-def _figures(
-    work: Work,
-    name: tuple[str, str, str],
-    places: list[int],
-    saved: Array,
-    bound: Array,
-    boot: _Boot | None,
-    counted: dict[credit.Row, int],
-) -> _Figures:
+def _figures(work: Work, name: tuple[str, str, str], places: list[int], sums: _Sums) -> _Figures:
     scope, optimization, tier = name
     mine = [work.book.rows[place] for place in places]
-    low, high, note = _interval(mine, places, saved, boot)
-    runs = sum(counted[row] for row in mine if row in counted) if optimization and tier != tiers.STEADY else None
-    return _Figures(
-        scope, optimization, tier, float(saved[places].sum()), float(bound[places].sum()), low, high, runs, note
+    low, high, note = _interval(mine, places, sums.saved, sums.boot)
+    counted = optimization and tier != tiers.STEADY
+    runs = sum(sums.counted[row] for row in mine if row in sums.counted) if counted else None
+    saved, bound, daily, since = (
+        float(part[places].sum()) for part in (sums.saved, sums.bound, sums.daily, sums.since)
     )
+    return _Figures(scope, optimization, tier, saved, bound, daily, since, low, high, runs, note)
 
 
 def _interval(
@@ -214,7 +234,7 @@ def _interval(
     if len(boot.hours) < intervals.REPLICATES // 4:
         return None, None, "no interval: too few jobs made progress"
     units = sorted({row.unit for row in rows if not boot.single(row.unit)})
-    strata = tuple(sorted(n for unit in units for n in boot.jobs[unit]))
+    strata = tuple(sorted(n for unit in units for n in boot.clusters[unit]))
     low, high = intervals.bounds(boot.hours[:, places].sum(axis=1), float(saved[places].sum()), strata)
     return low, high, ""
 
@@ -236,7 +256,9 @@ def _line(work: Work, row: _Figures, name: str, share: float, whole: float, per_
         "saved_gpu_hours": saved, "share": saved / whole if whole else None, "points": saved * per_hour,
         "bound_gpu_hours": row.bound * share if has_bound else None,
         "low": None if row.low is None else row.low * share, "high": None if row.high is None else row.high * share,
-        "method": work.method.__name__, "executions": row.executions,
+        "method": work.choices.method.__name__, "executions": row.executions,
         "evidence": "D" if assumed else work.grades.get((name, row.tier), "C"),
         "note": notes.row(row, name, assumed),
+        "per_day_gpu_hours": row.daily * share if name else None,
+        "since_rollout_gpu_hours": row.since * share if name else None,
     }  # fmt: skip

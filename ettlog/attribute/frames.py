@@ -22,10 +22,11 @@ CREDIT: dict[str, pl.DataType] = {
     "optimization": pl.String(), "owner": pl.String(), "tier": pl.String(), "model": pl.String(),
     "saved_gpu_hours": pl.Float64(), "share": pl.Float64(), "points": pl.Float64(), "bound_gpu_hours": pl.Float64(),
     "low": pl.Float64(), "high": pl.Float64(), "method": pl.String(), "evidence": pl.String(), "executions": pl.Int64(),
-    "note": pl.String(),
+    "note": pl.String(), "per_day_gpu_hours": pl.Float64(), "since_rollout_gpu_hours": pl.Float64(),
 }  # fmt: skip
 """The fixed columns of a credit table: `low` and `high` bound `saved_gpu_hours` at 95 %; `share` is of the whole
-saving.
+saving. `per_day_gpu_hours` is the run-rate in the last period, `since_rollout_gpu_hours` what was saved since the
+rollout inside the window: events that came x saving per event.
 """
 
 _ORDER = pl.Enum(list(tiers.TIERS))
@@ -43,9 +44,15 @@ def credit(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _idle() -> pl.Expr:
-    """Tell which claims say nothing: no saving and no bound, beside another row of the same optimization."""
+    """Tell which claims say nothing: no saving and no bound, beside another row of the same optimization.
+
+    One whose every row is like that keeps its first: nothing at all is an answer too.
+    """
     nothing = (pl.col("saved_gpu_hours") == 0) & (pl.col("bound_gpu_hours").fill_null(0) == 0)
-    return nothing & (pl.col("optimization") != "") & (pl.len().over("optimization", "model") > 1)
+    group = ("optimization", "model")
+    first = pl.col("tier").cast(_ORDER) == pl.col("tier").cast(_ORDER).min().over(*group)
+    kept = nothing.all().over(*group) & first
+    return nothing & (pl.col("optimization") != "") & ~kept
 
 
 def ledger(panel: Panel, made: Links, change: Change, claims: list[list[str]], scale: float) -> pl.DataFrame:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping
+from typing import NamedTuple, TypeVar
 
 
 class Side(NamedTuple):
@@ -23,27 +24,53 @@ class Shift(NamedTuple):
     exit: float
 
 
-def shift(before: dict[str, Side], after: dict[str, Side]) -> Shift:
+class Parts(NamedTuple):
+    """What one model adds to the four parts of a fleet's change."""
+
+    within: float
+    mix: float
+    entry: float
+    exit: float
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+def shift(before: Mapping[K, Side], after: Mapping[K, Side]) -> Shift:
     """Split the change of a weighted mean: Kitagawa among models that stayed, entry and exit against them.
 
     The form of Melitz and Polanec: with weights normalised among those that stayed,
     within = sum mean(w) de, mix = sum (mean(e) - mean) dw, entry = w_new (e_new - e_stayed), exit likewise before.
     Needs at least one model that stayed.
     """
-    stayed = sorted(before.keys() & after.keys())
+    parts = by_model(before, after).values()
+    sums = (sum(getattr(part, name) for part in parts) for name in Parts._fields)
+    return Shift(_mean(before), _mean(after), *sums)
+
+
+def by_model(before: Mapping[K, Side], after: Mapping[K, Side]) -> dict[K, Parts]:
+    """Return what each model adds to within, mix, entry and exit; all of them add up to the fleet's change."""
+    stayed = [name for name in before if name in after]
     w0, w1 = (_weights(side, stayed) for side in (before, after))
     e0, e1 = sum(w0[m] * before[m].ett for m in stayed), sum(w1[m] * after[m].ett for m in stayed)
-    centre = (e0 + e1) / 2
-    within = sum((w0[m] + w1[m]) / 2 * (after[m].ett - before[m].ett) for m in stayed)
-    mix = sum(((before[m].ett + after[m].ett) / 2 - centre) * (w1[m] - w0[m]) for m in stayed)
-    whole0, whole1 = _mean(before), _mean(after)
-    return Shift(whole0, whole1, within, mix, entry=whole1 - e1, exit=e0 - whole0)
+    whole0, whole1 = (sum(side.weight for side in sides.values()) for sides in (before, after))
+    found: dict[K, Parts] = {}
+    for m in {**before, **after}:
+        if m not in after:
+            found[m] = Parts(0.0, 0.0, 0.0, before[m].weight / whole0 * (e0 - before[m].ett))
+        elif m not in before:
+            found[m] = Parts(0.0, 0.0, after[m].weight / whole1 * (after[m].ett - e1), 0.0)
+        else:
+            within = (w0[m] + w1[m]) / 2 * (after[m].ett - before[m].ett)
+            tilt = ((before[m].ett + after[m].ett) / 2 - (e0 + e1) / 2) * (w1[m] - w0[m])
+            found[m] = Parts(within, tilt, 0.0, 0.0)
+    return found
 
 
-def _weights(side: dict[str, Side], names: list[str]) -> dict[str, float]:
+def _weights(side: Mapping[K, Side], names: list[K]) -> dict[K, float]:
     whole = sum(side[name].weight for name in names)
     return {name: side[name].weight / whole for name in names}
 
 
-def _mean(side: dict[str, Side]) -> float:
+def _mean(side: Mapping[K, Side]) -> float:
     return sum(s.weight * s.ett for s in side.values()) / sum(s.weight for s in side.values())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 
 from ettlog import cascade, windows
-from ettlog.attribute import frames, uncertainty
+from ettlog.attribute import celled, choices, exposure, frames, reliability, scheduling, uncertainty
 from ettlog.lifecycle import RECOVERY_KINDS
 
 if TYPE_CHECKING:
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from ettlog.attribute.engine import Work
     from ettlog.attribute.panel import Left
-    from ettlog.windows import Window
 
 FEWEST_PAIRS = 3
 """Models from which on the gains of models are summed up as pairs."""
-EXPOSURES = {"work": "per effective GPU-hour", "wall": "per GPU-hour held (time-boxed)"}
+MANY_CELLS = 20
+"""Tested changes from which on chance alone would make some of them look real."""
 
 
 class Figures(Protocol):
@@ -62,51 +62,80 @@ def row(figures: Figures, name: str, assumed: bool) -> str:
     return "; ".join(parts)
 
 
-def header(work: Work, window: Window, models: pl.DataFrame, seed: int, replicates: int) -> dict[str, Any]:
+def header(work: Work, models: pl.DataFrame) -> dict[str, Any]:
     """Return what every figure of the attribution rests on."""
     paired = models.drop_nulls(["ett_before", "ett_after"])
-    jobs, recoveries = _recoveries(work)
+    made, window = work.choices, work.window
+    jobs, factor = _factor(work)
     return {
         "since": windows.moment(window.since_us).isoformat(),
         "until": windows.moment(window.until_us).isoformat(),
         "window": window.text,
-        "basis": work.basis,
-        "basis_text": EXPOSURES[work.basis],
-        "method": work.method.__name__,
+        "basis": made.basis,
+        "basis_text": choices.BASES[made.basis],
+        "method": made.method.__name__,
+        "baseline": choices.baseline_text(made.baseline),
+        "chain": choices.CHAINS[made.chain],
+        "split": choices.SPLITS[made.split],
         "aggregation": "ratio of sums, weighted by GPU time held",
         "mean_points": paired["points"].mean(),
         "mean_points_text": "unweighted mean over models",
         "models": models.height,
-        "jobs": work.panel.starts["job"].n_unique(),
-        "starts": work.panel.starts.height,
-        "nof": recoveries / jobs if jobs else None,
-        "factor": cascade.factor(recoveries / jobs) if jobs else None,
-        "seed": seed,
-        "replicates": replicates,
-        "interval": "95 % basic bootstrap by job within model and period",
+        "jobs": jobs,
+        "starts": work.panel.every.height,
+        "nof": factor.estimate - 1 if factor else None,
+        "factor": factor.estimate if factor else None,
+        "factor_low": factor.low if factor else None,
+        "factor_high": factor.high if factor else None,
+        "factor_method": factor.method if factor else None,
+        "seed": made.seed,
+        "replicates": made.replicates,
+        "interval": f"95 % basic bootstrap, {choices.CLUSTERS[made.cluster]}",
         "registry": work.registry.path,
         "optimizations": len(work.registry.optimizations),
     }
 
 
-def _recoveries(work: Work) -> tuple[int, int]:
-    starts = work.panel.starts
-    return starts["job"].n_unique(), int(starts["kind"].is_in(RECOVERY_KINDS).sum())
+def _factor(work: Work) -> tuple[int, uncertainty.Interval | None]:
+    """Return the number of jobs, and 1 + NoF with its interval over jobs: a property of these jobs, no constant."""
+    came = work.panel.every.group_by("job").agg(pl.col("kind").is_in(RECOVERY_KINDS).sum().alias("n"))["n"].to_list()
+    if not came:
+        return 0, None
+    rate = reliability.failure_rate(came, [1.0] * len(came))
+    mean, low, high = (cascade.factor(value) for value in (rate.estimate, rate.low, rate.high))
+    return len(came), uncertainty.Interval(mean, low, high, len(came), rate.method)
 
 
-def sentences(work: Work, credit: pl.DataFrame, models: pl.DataFrame) -> Iterator[str]:
+def sentences(work: Work, credit: pl.DataFrame, models: pl.DataFrame, cells: pl.DataFrame) -> Iterator[str]:
     """Yield the notes of the whole, most telling first."""
     yield from _transfers(credit)
     yield from _pairs(models)
+    yield from scheduling.sentences(work)
+    yield from _many(cells)
+    yield from exposure.sentences(work, credit)
     yield from _grounds(models)
     straddling = work.panel.starts.group_by("job").agg(pl.col("slot").n_unique() > 1)["slot"].sum()
     if straddling:
         which = "1 job has" if straddling == 1 else f"{straddling:,} jobs have"
         yield f"{which} starts in more than one period; each start counts where it was launched"
+    aside = work.panel.every.height - work.panel.starts.height
+    if aside:
+        yield f"{aside:,} of {work.panel.every.height:,} starts lie in no period that is compared (baseline, chain)"
     yield from _left(work.panel.left)
     unclear = credit.filter((pl.col("model") == frames.ALL) & pl.col("optimization").str.contains(" + ", literal=True))
     for name in unclear["optimization"].unique(maintain_order=True):
         yield f"{name} rolled out together on the same place: reported as one bundle"
+
+
+def _many(cells: pl.DataFrame) -> Iterator[str]:
+    """Say how many of the many changes are more than chance."""
+    tested = cells.drop_nulls("p")
+    if tested.height >= MANY_CELLS:
+        raw, sure = (int((tested[name] <= celled.SURE).sum()) for name in ("p", "q"))
+        yield (
+            f"of {tested.height:,} changes (model x component) {raw:,} have p at most .05, {sure:,} q at most .05: "
+            "false discoveries held at 5 % (Benjamini-Hochberg)"
+        )
 
 
 def _left(left: Left) -> Iterator[str]:
@@ -119,15 +148,17 @@ def _left(left: Left) -> Iterator[str]:
 
 
 def _transfers(credit: pl.DataFrame) -> Iterator[str]:
-    whole = credit.filter(
-        (pl.col("model") == frames.ALL) & (pl.col("tier") == "cascade") & (pl.col("optimization") != "")
-    )
-    for name, share, points in whole.select("optimization", "share", "points").rows():
+    """Say whose rows the cascade moved out of: without it those seconds would stand as recovery's."""
+    fleet = credit.filter((pl.col("model") == frames.ALL) & (pl.col("optimization") != ""))
+    moved = fleet.filter(pl.col("tier") == "cascade").select("optimization", "share", "points")
+    whole = 100 * float(fleet.filter(pl.col("tier").is_in(["cascade", "recovery_only"]))["share"].sum() or 0.0)
+    for name, share, points in moved.rows():
         if share is not None and abs(points) >= 0.005:
             yield (
-                f"{share * 100:.1f} % of the saving ({points:.2f} points of ETT) moved from recovery to {name}: "
-                "the cascade of its start-path saving, measured"
+                f"{100 * share:.1f} points of the saving's 100 moved from recovery to {name} (its cascade, measured): "
+                f"recovery {whole:.1f} -> {whole - 100 * share:.1f}; {points:+.2f} points of ETT"
             )
+            whole -= 100 * share
 
 
 def _pairs(models: pl.DataFrame) -> Iterator[str]:

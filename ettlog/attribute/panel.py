@@ -10,11 +10,13 @@ import numpy as np
 import polars as pl
 
 from ettlog.attribute import periods, tiers
+from ettlog.attribute.choices import DAY, PRE_ROLLOUT_DAYS, baseline_span
 from ettlog.lifecycle import RECOVERY_KINDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ettlog.attribute.choices import Choices
     from ettlog.attribute.periods import Chain, Plan, Unit
     from ettlog.attribute.tiers import Cell
     from ettlog.registry import Registry
@@ -53,6 +55,8 @@ class Panel(NamedTuple):
     starts: pl.DataFrame
     rows: pl.DataFrame
     left: Left
+    every: pl.DataFrame
+    """All starts of the window, in a period that is compared or not: what the tests of causes look at."""
 
     @property
     def slots(self) -> int:
@@ -70,25 +74,27 @@ class Panel(NamedTuple):
         return np.bincount(self.slot, minlength=self.slots).astype(np.int64)
 
 
-def build(ledger: pl.DataFrame, registry: Registry, window: Window, basis: str) -> Panel:
+def build(ledger: pl.DataFrame, registry: Registry, window: Window, choices: Choices) -> Panel:
     """Sum a ledger frame (one row per job, start, part and stage) by unit, period and job inside a window.
 
-    A start belongs to the period in which it was launched. `basis` is `work` (exposure = effective GPU time) or
-    `wall` (exposure = GPU time held).
+    A start belongs to the period in which it was launched. Exposure is effective GPU time, on the basis `wall` the GPU
+    time held. Starts outside the chosen baseline, or between the ends of a chain of two, belong to no period.
     """
     sized, left = _sized(ledger)
     starts, rows = _apart(sized, window)
     units = [
         periods.Unit(*pair) for pair in starts.select("model", "platform").unique().sort("model", "platform").rows()
     ]
-    plan = periods.plan(units, registry, window.since_us, window.until_us)
-    starts = _with_raw_period(starts, units, plan)
-    chains = _chains(rows.join(starts.select("id", "unit", "raw"), on="id"), units, plan, basis)
+    plan = periods.plan(units, registry, window, choices.chain)
+    every = _with_raw_period(starts, units, plan)
+    starts = _compared(every, units, plan, choices.baseline, window)
+    chains = _chains(rows.join(starts.select("id", "unit", "raw"), on="id"), units, plan, choices)
     starts = _with_slot(starts, chains)
+    rows = rows.join(every.select("id"), on="id", how="semi")
     cells, drivers = _columns(starts, rows)
     stats, slot = _statistics(starts, rows, cells, drivers)
     sizes = np.cumsum([0] + [len(chain.periods) for chain in chains]).tolist()
-    return Panel(units, chains, plan, sizes, cells, drivers, stats, slot, starts, rows, left)
+    return Panel(units, chains, plan, sizes, cells, drivers, stats, slot, starts, rows, left, every)
 
 
 def _sized(ledger: pl.DataFrame) -> tuple[pl.DataFrame, Left]:
@@ -139,13 +145,27 @@ def _with_raw_period(starts: pl.DataFrame, units: list[Unit], plan: Plan) -> pl.
     return joined.select("id", "job", "unit", "kind", "launched_us", pl.col("raw").fill_null(0)).sort("id")
 
 
-def _chains(rows: pl.DataFrame, units: list[Unit], plan: Plan, basis: str) -> list[Chain]:
-    exposure = pl.col("amount") if basis == "wall" else pl.col("amount").filter(pl.col("tier") == tiers.EFFECTIVE)
+def _compared(starts: pl.DataFrame, units: list[Unit], plan: Plan, baseline: str, window: Window) -> pl.DataFrame:
+    """Leave out what lies before the first rollout of its unit and outside the chosen baseline."""
+    if baseline == "first":
+        return starts
+    first = [next((cut.at_us for cut in plan.cuts[unit] if cut.names), plan.cuts[unit][0].at_us) for unit in units]
+    edge = pl.DataFrame({"unit": list(range(len(units))), "edge": first}, schema={"unit": pl.Int64, "edge": pl.Int64})
+    span = baseline_span(baseline, window)
+    at, cut = pl.col("launched_us"), pl.col("edge")
+    inside = at >= cut - PRE_ROLLOUT_DAYS * DAY if span is None else (at >= span[0]) & (at < span[1])
+    return starts.join(edge, on="unit").filter((at >= cut) | inside).drop("edge").sort("id")
+
+
+def _chains(rows: pl.DataFrame, units: list[Unit], plan: Plan, choices: Choices) -> list[Chain]:
+    wall, ends = choices.basis == "wall", choices.chain == "none"
+    exposure = pl.col("amount") if wall else pl.col("amount").filter(pl.col("tier") == tiers.EFFECTIVE)
     sums = {(unit, raw): amount for unit, raw, amount in rows.group_by("unit", "raw").agg(exposure.sum()).rows()}
-    return [
+    found = [
         periods.chain(plan.cuts[unit], [sums.get((place, index), -1) for index in range(len(plan.cuts[unit]) + 1)])
         for place, unit in enumerate(units)
     ]
+    return [periods.ends(chain) for chain in found] if ends else found
 
 
 def _with_slot(starts: pl.DataFrame, chains: list[Chain]) -> pl.DataFrame:

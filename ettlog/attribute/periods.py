@@ -6,8 +6,11 @@ import statistics
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from ettlog import windows
+
 if TYPE_CHECKING:
     from ettlog.registry import Registry
+    from ettlog.windows import Window
 
 NEVER = 2**62
 """An instant later than all."""
@@ -34,25 +37,44 @@ class Plan(NamedTuple):
     ground: dict[Unit, str]
 
 
-def plan(units: list[Unit], registry: Registry, since_us: int, until_us: int) -> Plan:
-    """Cut every unit inside (since, until): at its own rollouts, or without any at the median rollout date of the
-    others.
+def plan(units: list[Unit], registry: Registry, window: Window, chain: str = "rollouts") -> Plan:
+    """Cut every unit inside the window: at its own rollouts, or without any at the median rollout date of the others.
 
-    Without a rollout anywhere in the window all units are cut in its middle.
+    Without a rollout anywhere in the window all units are cut in its middle. `chain` = `monthly` cuts at the beginning
+    of every month as well, where nothing rolled out.
     """
-    own = {unit: _own(unit, registry, since_us, until_us) for unit in units}
+    own = {unit: _own(unit, registry, window) for unit in units}
     dates = sorted(cut.at_us for cuts in own.values() for cut in cuts)
-    common = int(statistics.median_low(dates)) if dates else (since_us + until_us) // 2
+    common = int(statistics.median_low(dates)) if dates else (window.since_us + window.until_us) // 2
     ground = "median rollout date" if dates else "middle of the window"
+    months = _months(window) if chain == "monthly" else []
     return Plan(
-        cuts={unit: cuts or (Cut(common, frozenset()),) for unit, cuts in own.items()},
+        cuts={unit: _merged(cuts or (Cut(common, frozenset()),), months) for unit, cuts in own.items()},
         ground={unit: "rollout" if cuts else ground for unit, cuts in own.items()},
     )
 
 
-def _own(unit: Unit, registry: Registry, since_us: int, until_us: int) -> tuple[Cut, ...]:
+def _own(unit: Unit, registry: Registry, window: Window) -> tuple[Cut, ...]:
     edges = registry.boundaries(unit.model, unit.platform)
-    return tuple(Cut(at, names) for at, names in edges.items() if since_us < at < until_us)
+    return tuple(Cut(at, names) for at, names in edges.items() if window.since_us < at < window.until_us)
+
+
+def _merged(cuts: tuple[Cut, ...], months: list[int]) -> tuple[Cut, ...]:
+    taken = {cut.at_us for cut in cuts}
+    return tuple(sorted((*cuts, *(Cut(at, frozenset()) for at in months if at not in taken))))
+
+
+def _months(window: Window) -> list[int]:
+    """Return the beginnings of the calendar months inside a window, UTC."""
+    begin = windows.moment(window.since_us)
+    found: list[int] = []
+    year, month = begin.year, begin.month
+    while True:
+        year, month = (year + 1, 1) if month == 12 else (year, month + 1)
+        at = windows.instant(f"{year:04d}-{month:02d}-01")
+        if at >= window.until_us:
+            return found
+        found.append(at)
 
 
 class Chain(NamedTuple):
@@ -97,3 +119,11 @@ def chain(cuts: tuple[Cut, ...], exposure: list[int]) -> Chain:
         first=bool(anchors) and anchors[0] == 0,
         last=bool(anchors) and anchors[-1] > 0,
     )
+
+
+def ends(made: Chain) -> Chain:
+    """Return a chain of its first and last period only; all that rolled out in between is told of at the one join."""
+    if len(made.periods) < 3:
+        return made
+    names = frozenset().union(*made.joins)
+    return made._replace(periods=(made.periods[0], made.periods[-1]), joins=(names,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ettlog.conventions import FRAMES
 from ettlog.tables import Shown
 
 if TYPE_CHECKING:
@@ -36,9 +37,28 @@ SUMMARY = (
     Shown("points", "points", "signed"),
     Shown("bound_gpu_hours", "bound", "hours"),
 )
+COLUMNS = {
+    "effects": (
+        "optimization", "tier", "estimator", "saved_gpu_hours", "cut", "low", "high", "p", "pretrend_p", "placebo_p",
+        "control_p", "models", "grade", "why",
+    ),
+    "models": (
+        "model", "platform", "cut", "jobs_before", "jobs_after", "ett_before", "ett_after", "points", "tts_saved_s",
+        "ttr_saved_s", "ttr_over_tts", "nof_before", "nof_after",
+    ),
+}  # fmt: skip
+"""Columns of a frame that people see; machines get all."""
+TITLES = {
+    "saved_gpu_hours": "saved GPU-h", "cut": "cut", "pretrend_p": "leads p", "placebo_p": "placebo p",
+    "control_p": "control p", "ett_before": "ETT % before", "ett_after": "after", "weight_before": "weight % before",
+    "weight_after": "weight % after", "tts_saved_s": "TTS saved s", "ttr_saved_s": "TTR saved s",
+    "ttr_over_tts": "TTR/TTS", "rolled_out": "by rollout", "model_weeks": "model-weeks",
+}  # fmt: skip
+HOURS = {"low", "high", "first_in", "last_in", "shapley", "log_share", "rolled_out"}
+SIGNED = {"points", "within", "mix", "entry", "exit", "ttr_over_tts", "frequency", "amount", "interaction"}
 
 
-def arranged(found: Attribution, by: str | None = None) -> View:
+def arranged(found: Attribution, by: str | None = None, show: str = "credit") -> View:
     """Arrange an attribution as a finding: the headline, what it rests on, the table, the notes."""
     import polars as pl
 
@@ -46,14 +66,35 @@ def arranged(found: Attribution, by: str | None = None) -> View:
 
     notes = [*_missing_registry(found.header), *found.notes, *_above_bound(found.credit)]
     header = [*headline(found), *_conventions(found.header)]
+    if show != "credit":
+        frame = getattr(found, show)
+        return View(frame, [*header, f"shown: {FRAMES[show]}"], notes, _shown(show, frame))
     if by:
         return View(found.summary(by), header, notes, (Shown(by, by), *SUMMARY))
     fleet = found.credit.filter(pl.col("model") == WHOLE_FLEET)
     return View(found.credit, header, notes, CREDIT, readable=_with_total(fleet))
 
 
+def _shown(show: str, frame: pl.DataFrame) -> tuple[Shown, ...]:
+    """Return the columns of a frame for people: texts first as they stand, numbers by what their names say."""
+    chosen = COLUMNS.get(show) or frame.columns
+    return tuple(Shown(name, TITLES.get(name, name.replace("_", " ")), _kind(name, frame)) for name in chosen)
+
+
+def _kind(name: str, frame: pl.DataFrame) -> str:
+    if not frame.schema[name].is_numeric():
+        return "text"
+    if frame.schema[name].is_integer():
+        return "int"
+    if name.endswith(("hours", "_s")) or name in HOURS:
+        return "hours"
+    if name.startswith(("ett", "weight")) or name == "cut":
+        return "ratio"
+    return "signed" if name in SIGNED else "number"
+
+
 def headline(found: Attribution) -> Iterator[str]:
-    """Yield the finding in a sentence or two."""
+    """Yield the finding in a few sentences."""
     import polars as pl
 
     from ettlog.tables import count, human
@@ -74,22 +115,28 @@ def headline(found: Attribution) -> Iterator[str]:
         rest = f"what nobody may claim {'added' if won <= saved else 'took'} {human(abs(saved - won), 'hours')}"
         sums = f"{human(won, 'hours')} GPU-hours, {human(recovered, 'hours')} of them in recoveries"
         yield f"Optimizations saved {sums}; {rest}."
+        daily, since = (_saved(claimed, name) for name in ("per_day_gpu_hours", "since_rollout_gpu_hours"))
+        yield (
+            f"Run-rate in each model's last period: {human(daily, 'hours')} GPU-hours saved a day; "
+            f"cumulative since the rollouts: {human(since, 'hours')}."
+        )
 
 
-def _saved(frame: pl.DataFrame) -> float:
-    return float(frame["saved_gpu_hours"].sum() or 0.0)
+def _saved(frame: pl.DataFrame, column: str = "saved_gpu_hours") -> float:
+    return float(frame[column].sum() or 0.0)
 
 
 def _conventions(head: dict[str, Any]) -> Iterator[str]:
     since, until = (datetime.fromisoformat(head[name]) for name in ("since", "until"))
     yield f"window: [{since:%Y-%m-%d %H:%M:%S}, {until:%Y-%m-%d %H:%M:%S}) UTC, {head['window']}"
-    yield (
-        f"counted: overhead {head['basis_text']} (basis {head['basis']}) · {head['aggregation']} · "
-        f"method {head['method']} · low and high: {head['interval']}"
-    )
+    yield f"counted: overhead {head['basis_text']} (basis {head['basis']}) · {head['aggregation']}"
+    yield f"compared: {head['chain']}; baseline: {head['baseline']}"
+    yield f"method: {head['method']}; {head['split']}"
+    yield f"low and high: {head['interval']}, seed {head['seed']}"
     if head["nof"] is not None:
-        bound = f"direct and bound together are {head['factor']:.2f} x direct (1 + NoF)"
-        yield f"NoF: {head['nof']:.2f} recoveries per job; {bound}"
+        factor = f"{head['factor']:.2f} ({head['factor_low']:.2f} to {head['factor_high']:.2f}, 95 %)"
+        how = f"{head['factor_method']}, n = {head['jobs']:,} jobs"
+        yield f"NoF: {head['nof']:.2f} recoveries per job; direct + bound = {factor} x direct, 1 + NoF ({how})"
 
 
 def _missing_registry(head: dict[str, Any]) -> Iterator[str]:

@@ -54,6 +54,33 @@ def failure_rate(counts: Sequence[int], exposures: Sequence[float], level: float
     return Interval(rate, rate / wide, rate * wide, int(k.sum()), "log-t by job, overdispersed")
 
 
+class Ratio(NamedTuple):
+    """The ratio of two rates, the second over the first, with its exact conditional bounds and p."""
+
+    ratio: float
+    low: float
+    high: float
+    p: float
+
+
+def rate_ratio(counts: tuple[int, int], exposures: tuple[float, float], level: float = 0.95) -> Ratio:
+    """Compare two Poisson rates exactly, (before, after): given their sum, the second count is binomial.
+
+    The interval is Clopper and Pearson's, turned into a ratio; infinite where the first count is zero. Exact only
+    while failures do not come in bursts.
+    """
+    from scipy import stats
+
+    whole = sum(counts)
+    odds = exposures[0] / exposures[1]
+    if whole == 0:
+        return Ratio(float("nan"), 0.0, math.inf, 1.0)
+    found = stats.binomtest(counts[1], whole, exposures[1] / sum(exposures))
+    low, high = found.proportion_ci(level, method="exact")
+    edges = [share / (1 - share) * odds if share < 1 else math.inf for share in (low, counts[1] / whole, high)]
+    return Ratio(edges[1], edges[0], edges[2], float(found.pvalue))
+
+
 def shrunk(counts: Sequence[int], exposures: Sequence[float]) -> Array:
     """Return rates of many small groups drawn toward the pooled one: gamma-Poisson, moments of the groups
     themselves.

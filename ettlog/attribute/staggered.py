@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-ROUNDS, CLOSE, ROUGH = 2_000, 1e-12, 1e-6
+ROUNDS, CLOSE = 2_000, 1e-12
+QUICK, ROUGH = 60, 1e-6
+"""Rounds and closeness of the fits that are made hundreds of times: zeros can make the last digits take for ever."""
 LEADS = 4
 """Weeks before the rollout that are tested for a change that came too early."""
 ENOUGH_CELLS, ENOUGH_WEEKS, ENOUGH_UNITS = 8, 3, 8
@@ -41,6 +43,8 @@ class Effect(NamedTuple):
     high: float | None
     p: float | None
     pretrend_p: float | None
+    placebo_p: float | None
+    control_p: float | None
     units: int
     untreated_cells: int
     dropped_cells: int
@@ -61,11 +65,11 @@ def fit(amount: Array, starts: Array, untreated: Mask, close: float = CLOSE) -> 
     x, n = np.where(use, amount, 0.0), np.where(use, starts, 0.0)
     unit, week = np.ones(len(x)), np.ones(x.shape[1])
     by_unit, by_week = x.sum(axis=1), x.sum(axis=0)
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if close < ROUGH else QUICK):
         old = unit
         unit = _scaled(by_unit, n @ week)
         week = _scaled(by_week, unit @ n)
-        if np.allclose(unit, old, rtol=close, atol=0.0):
+        if (np.abs(unit - old) <= close * old).all():
             break
     return Fit(np.where(use.any(axis=1), unit, np.nan), np.where(use.any(axis=0), week, np.nan))
 
@@ -114,36 +118,94 @@ def bootstrap(amount: Array, starts: Array, rollout: Ints, seed: int = 0, draws:
     return float(low), float(high)
 
 
-def pretrend_p(amount: Array, starts: Array, rollout: Ints, seed: int = 0, draws: int = 399) -> float | None:
-    """Return the p that the weeks just before the rollout already differed: the leads, dealt out anew like the dates.
+class Leads(NamedTuple):
+    """Two tests of the weeks just before the rollouts, by dealing the dates out anew; None where too little is left.
 
-    The last LEADS weeks before each rollout are held out of the fit and imputed; None where too little is left.
+    `joint` asks whether any of the last LEADS weeks differs from the fit of the weeks before; `placebo` whether a
+    rollout LEADS weeks too early would have saved anything.
     """
-    early = np.where(rollout < amount.shape[1], np.maximum(rollout - LEADS, 1), rollout)
-    before = ~treated(rollout, amount.shape[1])
+
+    joint: float | None
+    placebo: float | None
+
+
+def leads(amount: Array, starts: Array, rollout: Ints, seed: int = 0, draws: int = 399) -> Leads:
+    """Test the weeks before the rollout: the last LEADS of them are held out of the fit and imputed."""
+    weeks = amount.shape[1]
+    early = np.where(rollout < weeks, np.maximum(rollout - LEADS, 1), rollout).astype(np.int64)
+    before = ~treated(rollout, weeks)
     held, counts = np.where(before, amount, 0.0), np.where(before, starts, 0.0)
-    if not (treated(early, amount.shape[1]) & before & (starts > 0)).any():
-        return None
-    return randomisation_p(held, counts, early.astype(np.int64), seed, draws)
+    if not (treated(early, weeks) & before & (starts > 0)).any():
+        return Leads(None, None)
+    rng = np.random.default_rng(seed)
+    mine = _lead_sums(held, counts, early)
+    others = [_lead_sums(held, counts, rng.permutation(early)) for _ in range(draws)]
+    each = zip(*others, strict=True)
+    joint, placebo = (
+        (1 + sum(o >= m - 1e-12 for o in other)) / (draws + 1) for m, other in zip(mine, each, strict=True)
+    )
+    return Leads(joint, placebo)
 
 
-def estimate(amount: Array, starts: Array, rollout: Ints, seed: int = 0, draws: int = 399) -> Effect:
-    """Return the saving with interval, p and grade; below eight units p only, and the gates that fail are named."""
+def _lead_sums(amount: Array, starts: Array, rollout: Ints) -> tuple[float, float]:
+    """Return the sum of squared relative gaps by week since the rollout, and the absolute gap of all of them."""
+    gaps = [share for _, share, _ in by_week(amount, starts, rollout) if np.isfinite(share)]
+    return sum(gap**2 for gap in gaps), abs(_share(amount, starts, rollout))
+
+
+def by_week(amount: Array, starts: Array, rollout: Ints, close: float = ROUGH) -> list[tuple[int, float, int]]:
+    """Return (weeks since the rollout, share saved, cells) of treated cells that something untreated tells of."""
+    weeks = amount.shape[1]
+    mask = treated(rollout, weeks)
+    made = fit(amount, starts, ~mask, close)
+    would = starts * made.unit[:, None] * made.week[None, :]
+    use = mask & (starts > 0) & np.isfinite(would)
+    since = (np.arange(weeks)[None, :] - rollout[:, None])[use]
+    if not len(since):
+        return []
+    base = np.bincount(since, weights=would[use])
+    spent, cells = np.bincount(since, weights=amount[use]), np.bincount(since)
+    return [(week, 1 - spent[week] / base[week], int(cells[week])) for week in np.nonzero(base > 0)[0].tolist()]
+
+
+def event_study(amount: Array, starts: Array, rollout: Ints) -> list[tuple[int, float, int]]:
+    """Return (weeks since the rollout, share saved, cells): LEADS weeks before it, held out of the fit, and all after.
+
+    The weeks before should lie around zero, as what they hold out is foretold by still earlier ones.
+    """
+    weeks = amount.shape[1]
+    before = ~treated(rollout, weeks)
+    early = np.where(rollout < weeks, np.maximum(rollout - LEADS, 1), rollout).astype(np.int64)
+    # a unit whose rollout came in its first weeks has fewer leads, so weeks are counted from its own rollout
+    ahead = by_week(
+        np.where(before, amount, 0.0), np.where(before & (rollout >= LEADS + 1)[:, None], starts, 0.0), early
+    )
+    return [(week - LEADS, share, cells) for week, share, cells in ahead] + by_week(amount, starts, rollout)
+
+
+def estimate(
+    amount: Array, starts: Array, rollout: Ints, seed: int = 0, draws: int = 399, control: Array | None = None
+) -> Effect:
+    """Return the saving with interval, p and grade; below eight units p only, and the gates that fail are named.
+
+    `control` is the GPU time of parts that nothing worked on, (units, weeks): a rollout that seems to move it is no
+    cause of anything.
+    """
     won, would, dropped = saved(amount, starts, rollout)
-    mask = treated(rollout, amount.shape[1])
-    cells = int((~mask & (starts > 0)).sum())
+    cells = int((~treated(rollout, amount.shape[1]) & (starts > 0)).sum())
     units = int((starts.sum(axis=1) > 0).sum())
-    lead = pretrend_p(amount, starts, rollout, seed, draws)
-    failed = gates(starts, rollout, lead)
+    made = _checked(amount, starts, rollout, seed, draws, control)
     low, high = bootstrap(amount, starts, rollout, seed, draws) if units >= ENOUGH_UNITS else (None, None)
+    unseen = "" if control is not None or made.early.joint is None else "; no unaffected part to compare with"
     return Effect(
-        won, won / would if would > 0 else 0.0, low, high, randomisation_p(amount, starts, rollout, seed, draws), lead,
-        units, cells, dropped, "C" if failed else "B", "; ".join(failed) or "all gates hold",
+        won, won / would if would > 0 else 0.0, low, high, randomisation_p(amount, starts, rollout, seed, draws),
+        made.early.joint, made.early.placebo, made.control_p, units, cells, dropped, "C" if made.failed else "B",
+        ("; ".join(made.failed) or "all gates hold") + unseen,
     )  # fmt: skip
 
 
-def gates(starts: Array, rollout: Ints, lead_p: float | None) -> list[str]:
-    """Return the gates that do not hold; with none left, an effect may be called caused by the rollout."""
+def gates(starts: Array, rollout: Ints) -> list[str]:
+    """Return the gates of the design that do not hold: without enough untreated cells nothing can be tested."""
     weeks = starts.shape[1]
     mask = treated(rollout, weeks)
     untreated = ~mask & (starts > 0)
@@ -155,13 +217,40 @@ def gates(starts: Array, rollout: Ints, lead_p: float | None) -> list[str]:
         failed.append(f"a model has fewer than {ENOUGH_WEEKS} weeks before its rollout")
     if ((mask & (starts > 0)).any(axis=0) & ~untreated.any(axis=0)).any():
         failed.append("weeks without any untreated model")
-    if lead_p is None or lead_p < LATE_P:
-        failed.append(
-            "no weeks to test before the rollout"
-            if lead_p is None
-            else f"it changed before the rollout (p {lead_p:.3f})"
-        )
     return failed
+
+
+class Checks(NamedTuple):
+    """What was tested beside the effect itself, and the sentences of the gates that failed."""
+
+    early: Leads
+    control_p: float | None
+    failed: list[str]
+
+
+def _checked(amount: Array, starts: Array, rollout: Ints, seed: int, draws: int, control: Array | None) -> Checks:
+    """Test the gates; the leads and the negative control only where the design itself holds."""
+    failed = gates(starts, rollout)
+    if failed:
+        return Checks(Leads(None, None), None, failed)
+    early = leads(amount, starts, rollout, seed, draws)
+    beside = None if control is None else randomisation_p(control, starts, rollout, seed, draws)
+    return Checks(early, beside, [*_moved_early(early), *_moved_elsewhere(beside)])
+
+
+def _moved_early(early: Leads) -> list[str]:
+    if early.joint is None or early.placebo is None:
+        return ["no weeks to test before the rollout"]
+    if early.joint < LATE_P:
+        return [f"it changed before the rollout (leads, p {early.joint:.3f})"]
+    if early.placebo < LATE_P:
+        return [f"a date {LEADS} weeks before the rollout shows an effect too (placebo, p {early.placebo:.3f})"]
+    return []
+
+
+def _moved_elsewhere(control_p: float | None) -> list[str]:
+    moved = control_p is not None and control_p < LATE_P
+    return [f"parts nobody worked on moved too (negative control, p {control_p:.3f})"] if moved else []
 
 
 def separable(rollouts: dict[str, Ints], weeks: int) -> list[frozenset[str]]:

@@ -11,7 +11,7 @@ import numpy as np
 from ettlog.errors import NoDataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,17 +67,29 @@ def ratio_difference(effective0: Array, wall0: Array, effective1: Array, wall1: 
     Each side's error is that of `logit_t` before its logit; degrees of freedom by Welch and Satterthwaite. Raises
     NoDataError where a side has one job.
     """
-    from scipy import stats
+    return ratio_test(effective0, wall0, effective1, wall1, level)[0]
 
-    sides = [_ratio_error(e, w) for e, w in ((effective0, wall0), (effective1, wall1))]
+
+def ratio_test(
+    part0: Array, whole0: Array, part1: Array, whole1: Array, level: float = 0.95
+) -> tuple[Interval, float | None]:
+    """Return the change of a ratio of sums with Welch's interval over jobs, and its p; see `ratio_difference`.
+
+    Without any spread there is no p: two constants are what they are.
+    """
+    from scipy import special
+
+    sides = [_ratio_error(e, w) for e, w in ((part0, whole0), (part1, whole1))]
     squares = [error**2 for _, error, _ in sides]
     gain, total = sides[1][0] - sides[0][0], sum(squares)
+    n = sum(n for _, _, n in sides)
     if total == 0:
-        return Interval(gain, gain, gain, sum(n for _, _, n in sides), "Welch over jobs")
+        return Interval(gain, gain, gain, n, "Welch over jobs"), None
     freedom = total**2 / sum(square**2 / (n - 1) for square, (_, _, n) in zip(squares, sides, strict=True))
-    half = float(stats.t.ppf((1 + level) / 2, freedom)) * math.sqrt(total)
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total)
     few = ", few jobs" if min(n for _, _, n in sides) < FEW_JOBS else ""
-    return Interval(gain, gain - half, gain + half, sum(n for _, _, n in sides), "Welch over jobs" + few)
+    p = 2 * float(special.stdtr(freedom, -abs(gain) / math.sqrt(total)))
+    return Interval(gain, gain - half, gain + half, n, "Welch over jobs" + few), p
 
 
 def _ratio_error(effective: Array, wall: Array) -> tuple[float, float, int]:
@@ -231,7 +243,7 @@ class Noise(NamedTuple):
     theta: float
 
 
-def variance_shares(parts: dict[str, Sequence[float] | Array]) -> dict[str, float]:
+def variance_shares(parts: Mapping[str, Sequence[float] | Array]) -> dict[str, float]:
     """Return each part's share of the variance of their sum, Cov(part, sum) / Var(sum); the shares add up to one."""
     arrays = {name: np.asarray(values, dtype=np.float64) for name, values in parts.items()}
     whole = np.sum(list(arrays.values()), axis=0)

@@ -28,10 +28,12 @@ COMMANDS = {
     "attribute": "Show what changed in a window, and whose work changed it.",
     "compare": "Compare two runs, models or windows, or pairs of them, with intervals.",
     "plan": "Plan an experiment: pairs needed for a gain, and when to kill its runs.",
-    "reliability": "Show how often jobs fail, by cause, model or cluster, with intervals.",
+    "reliability": "Show how often jobs fail, by cause, model, cluster or node, with intervals.",
     "advise": "Advise how often to save, from measured stalls and failures.",
     "what-if": "Show what a change would be worth, under the observed faults.",
+    "alerts": "Show regressions, burning budgets, and effects that came, per owner.",
     "report": "Write one HTML page to look at: fleet or job, with pictures.",
+    "plot": "Draw one picture of the fleet or a job, as PNG or SVG.",
     "format": "Describe a dialect of your own, try it, and list those known.",
     "export": "Write traces, metrics, rules or dashboards for other tools.",
     "snapshot": "Write every relation into one file that answers like the lake.",
@@ -87,13 +89,20 @@ class Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "auto_envvar_prefix": "ETTLOG"},
 )
 @click.version_option(ettlog.__version__, "--version", prog_name="ettlog", help="Show the version and exit.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a key of ettlog.toml for this call; repeatable."
+)
 @click.pass_context
-def app(ctx: click.Context) -> None:
+def app(ctx: click.Context, settings: tuple[str, ...]) -> None:
     """Where a training fleet's GPU time went, who can win it back, and whose work won it back.
 
     ettlog reads the logs a fleet already writes into a lake (a folder of Parquet files), and answers from it. Without a
     command it says what to do next.
     """
+    if settings:
+        from ettlog import config
+
+        ctx.call_on_close(config.override(settings))
     if ctx.invoked_subcommand is None:
         from ettlog.cli.hint import advise
 

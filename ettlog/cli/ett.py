@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ettlog.cli import COMMANDS, ett_terms
+from ettlog.cli import COMMANDS, ett_terms, spark
 from ettlog.cli.options import Output, convention_options, lake, output_options, selection_options
 from ettlog.conventions import DIVIDED, GROUPINGS
 from ettlog.tables import Shown
@@ -41,6 +41,8 @@ WHOLE = (
     Shown("unknown_share", "unknown", "ratio"),
 )
 PARTS = (Shown("jobs", "jobs", "int"), Shown("gpu_hours", "GPU-h", "hours"), Shown("share", "% of wall", "ratio"))
+TRENDS = (["model"], ["cluster"], ["platform"])
+"""Groupings that show a trend: what lasts long enough to have one."""
 TOTAL = (
     Shown("name", ""),
     Shown("gpu_hours", "GPU-h", "hours"),
@@ -58,10 +60,17 @@ def keys(_ctx: click.Context, _param: click.Parameter, value: str | None) -> lis
     return names
 
 
+def offered(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
+    """Return the groupings that go on with what was typed, for completion in a shell."""
+    before, _, last = begun.rpartition(",")
+    return [f"{before},{name}" if before else name for name in GROUPINGS if name.startswith(last)]
+
+
 @click.command("ett", short_help=COMMANDS["ett"])
 @click.option(
     "--by",
     callback=keys,
+    shell_complete=offered,
     help=f"Group by {', '.join(GROUPINGS[:-1])} or {GROUPINGS[-1]}; several with commas.",
 )
 @click.option("--logged", is_flag=True, help="Count only jobs of which a trainer's log was read.")
@@ -89,7 +98,8 @@ def command(
     """
     import ettlog
     from ettlog.cli.output import emit
-    from ettlog.ett import describe, owners
+    from ettlog.ett import describe, matching, owners
+    from ettlog.lacks import lacks
 
     fleet = ettlog.open(lake)
     selection["logged"] = logged
@@ -100,11 +110,15 @@ def command(
     frame = ettlog.ett(fleet, by=by, **selection, **conventions)
     header = describe(fleet, selection, **conventions)
     if not by:
-        view = whole(frame, owners(fleet))
+        view = spark.below(whole(frame, owners(fleet)), spark.trend(fleet, selection, conventions))
     else:
         divided = set(by) & set(DIVIDED)
         view = grouped(frame, by, None if divided else ettlog.ett(fleet, **selection, **conventions))
-    emit(view._replace(header=header, shown=titled(view.shown, conventions)), out)
+        if by in TRENDS:
+            view = spark.beside(view, spark.trend(fleet, selection, conventions, by[0]), by[0])
+    names = matching(fleet.table("job"), selection["jobs"], selection["models"])
+    missing = [*view.notes, *lacks(fleet, names)]
+    emit(view._replace(header=header, shown=titled(view.shown, conventions), notes=missing), out)
 
 
 def whole(frame: pl.DataFrame, owner: Mapping[str, str]) -> View:
@@ -216,6 +230,8 @@ def _terms(row: dict[str, Any]) -> list[tuple[object, ...]]:
 
 def _sure(row: dict[str, Any]) -> str:
     """Return the interval of ETT over jobs in words; nothing where there is none."""
+    if row["ett"] is None:
+        return ", of which no log tells"
     if row["ett_low"] is None:
         return ""
     few = ", few jobs" if row["jobs"] < FEW_JOBS else ""

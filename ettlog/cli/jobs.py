@@ -39,12 +39,26 @@ MEANING = (
 @lake
 @click.option("-j", "--job", "jobs", multiple=True, help="Show only jobs whose name matches a glob; repeatable.")
 @click.option("-m", "--model", "models", multiple=True, help="Show only jobs whose model matches a glob; repeatable.")
+@click.option(
+    "--unjoined", is_flag=True, help="List what hangs loose instead: allocations, logs, jobs without records."
+)
 @output_options
-def command(lake: Path, jobs: tuple[str, ...], models: tuple[str, ...], out: Output) -> None:
-    """List the jobs of the lake, the oldest first: wall time, starts by kind, end and ETT."""
+def command(lake: Path, jobs: tuple[str, ...], models: tuple[str, ...], unjoined: bool, out: Output) -> None:
+    """List the jobs of the lake, the oldest first: wall time, starts by kind, end and ETT.
+
+    With --unjoined: allocations without trainer lines, logs without a start, jobs without scheduler records, and what
+    would join them.
+    """
     import ettlog
     from ettlog.cli.output import emit
+    from ettlog.lacks import lacks
     from ettlog.tables import View
 
-    frame = ettlog.jobs(ettlog.open(lake), jobs=jobs, models=models)
-    emit(View(frame, header=[MEANING], shown=SHOWN), out)
+    fleet = ettlog.open(lake)
+    if unjoined:
+        from ettlog.cli import linked
+
+        emit(linked.loose(fleet, jobs), out)
+        return
+    frame = ettlog.jobs(fleet, jobs=jobs, models=models)
+    emit(View(frame, [MEANING], list(lacks(fleet, frame["job"].to_list())), SHOWN), out)

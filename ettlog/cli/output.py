@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ettlog import sink, tables
+from ettlog.cli import fit
 from ettlog.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,8 +22,10 @@ if TYPE_CHECKING:
     from ettlog.cli.options import Output
     from ettlog.tables import View
 
+WIDEST = 120
+"""Characters beyond which a sentence is broken, however wide the terminal."""
 UNBOUNDED = 100_000
-"""Width that tables are laid out for: a cell is never cut, also where the terminal is narrower."""
+"""Width that tables are laid out for in a file or a pipe: nothing is cut there."""
 
 
 def emit(view: View, out: Output) -> None:
@@ -28,7 +33,9 @@ def emit(view: View, out: Output) -> None:
     form = out.form or (tables.SUFFIXES.get(out.path.suffix.lower(), "table") if out.path else "table")
     view = _chosen(view, out)
     if form == "table":
-        text = paint(view, header=out.header, colours=not _to_file(out) and sys.stdout.isatty())
+        shown = not _to_file(out) and sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if shown and not out.columns else None
+        text = paint(view, header=out.header, colours=shown, width=width)
         _write(text.encode("utf-8", errors="backslashreplace"), out)
         return
     if form != "md":
@@ -43,40 +50,54 @@ def say(lines: list[str], *, quiet: bool) -> None:
         click.echo(sink.display(line), err=True)
 
 
-def paint(view: View, *, header: bool, colours: bool) -> str:
-    """Return a view as a readable table; in colours where asked for and NO_COLOR is not set; log text is no markup."""
+def paint(view: View, *, header: bool, colours: bool, width: int | None = None) -> str:
+    """Return a view as a readable table; in colours where asked for and NO_COLOR is not set; log text is no markup.
+
+    With a `width`, the table and its sentences are made to fit it, and a note names the columns that were left out.
+    """
     from io import StringIO
 
     from rich.console import Console
 
     styled = colours and not os.environ.get("NO_COLOR")
     into = Console(file=StringIO(), force_terminal=styled, width=UNBOUNDED, markup=False, highlight=False, emoji=False)
+    fold = partial(fit.wrapped, width=min(width, WIDEST)) if width else str
     for line in view.header if header else ():
-        into.print(sink.display(line), style="dim", soft_wrap=True)
-    if view.header and header:
+        into.print(fold(sink.display(line)), style="dim", soft_wrap=True)
+    if view.header and header and (view.notes or not view.frame.is_empty()):
         into.print()
+    notes = list(view.notes)
     if not view.frame.is_empty():
-        into.print(_table(view, header=header))
-    if view.notes:
+        table, left = _table(view, header=header, width=width)
+        into.print(table)
+        notes += [_left_out(left, width)] if left else []
+    if notes and not view.frame.is_empty():
         into.print()
-    for line in view.notes:
-        into.print("note: " + sink.display(line), soft_wrap=True)
+    for line in notes:
+        into.print(fold("note: " + sink.display(line)), soft_wrap=True)
     text = into.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
-def _table(view: View, *, header: bool) -> Table:
+def _left_out(titles: list[str], width: int | None) -> str:
+    return f"left out to fit {width} characters: {', '.join(titles)}; --columns picks, -o FILE or a pipe gives all"
+
+
+def _table(view: View, *, header: bool, width: int | None) -> tuple[Table, list[str]]:
     from rich.table import Table
     from rich.text import Text
 
     shown, lines = tables.readable(view)
-    table = Table(box=None, show_header=header, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    left: list[str] = []
+    if width:
+        shown, lines, left = fit.fitted(shown, lines, width)
+    table = Table(box=None, show_header=header, pad_edge=False, padding=(0, fit.GAP, 0, 0), header_style="bold")
     for item in shown:
         right = tables.numeric(item.kind)
         table.add_column(Text(item.title), justify="right" if right else "left", no_wrap=True)
     for line in lines:
         table.add_row(*[Text(cell) for cell in line])
-    return table
+    return table, left
 
 
 def _chosen(view: View, out: Output) -> View:

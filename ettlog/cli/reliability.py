@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ettlog.ett import Selection
+    from ettlog.tables import View
 
-KEYS = ("cause", "model", "cluster")
+KEYS = ("cause", "model", "cluster", "node")
 SHOWN = (
     Shown("event", "event"),
     Shown("jobs", "jobs", "int"),
@@ -32,6 +33,22 @@ SHOWN = (
     Shown("mttf_low_hours", "low", "hours"),
     Shown("mttf_high_hours", "high", "hours"),
     Shown("method", "interval"),
+)
+LISTED = 8
+"""Most lemons that the first line names."""
+NODES = (
+    Shown("node", "node"),
+    Shown("jobs", "jobs", "int"),
+    Shown("starts", "starts", "int"),
+    Shown("count", "lost", "int"),
+    Shown("node_days", "node-days", "hours"),
+    Shown("per_1000_node_days", "per 1,000 node-days", "hours"),
+    Shown("low", "low", "hours"),
+    Shown("high", "high", "hours"),
+    Shown("shrunk", "shrunk", "hours"),
+    Shown("exceeds", "P(> 2x fleet)", "ratio"),
+    Shown("q", "q", "q"),
+    Shown("lemon", "lemon"),
 )
 
 
@@ -48,20 +65,44 @@ def command(by: str, gpus: int | None, selection: Selection, lake: Path, out: Ou
 
     The interval is exact while the jobs look Poisson; where failures come in bursts (Pearson's dispersion test), the
     jobs are its clusters, and it says so.
+
+    By node: a lost start is given to the node of its first sign of failure; shrunk rates and the chance that a node
+    fails more than twice as often as all (gamma-Poisson), and which are lemons with at most 5 % false discoveries.
     """
     import polars as pl
 
     import ettlog
     from ettlog.cli.output import emit
     from ettlog.ett import describe
+    from ettlog.lacks import lacks
     from ettlog.tables import View
 
     fleet = ettlog.open(lake)
     frame = ettlog.reliability(fleet, by=by, gpus=gpus, **selection)
     window = describe(fleet, selection)[0]
+    if by == "node":
+        emit(of_nodes(frame, window), out)
+        return
     rule = "counted: starts that ended by failure or preemption, per GPU-day held; jobs with a trainer's log only"
     readable = frame.with_columns(pl.col(by).fill_null(UNKNOWN))
-    emit(View(frame, [window, rule], notes(frame), (Shown(by, by), *SHOWN), readable), out)
+    said = [*notes(frame), *lacks(fleet)]
+    emit(View(frame, [window, rule], said, (Shown(by, by), *SHOWN), readable), out)
+
+
+def of_nodes(frame: pl.DataFrame, window: str) -> View:
+    """Arrange rates by node: how many are lemons, the table, what could not be given to a node."""
+    from ettlog.tables import View, count
+
+    bad = frame.filter("lemon")["node"].to_list()
+    names = f": {', '.join(bad[:LISTED])}{' ...' if len(bad) > LISTED else ''}" if bad else ""
+    found = f"{count(len(bad), 'lemon')} of {count(frame.height, 'node')}{names}."
+    rule = "counted: starts lost to a failure, by the node of the first sign; per node-day of starts it was seen in"
+    unplaced = f"{count(int(frame['unplaced'][0]), 'lost start')} could not be given to a node: no sign names one"
+    chance = (
+        "p counts so many losses or more by chance at the rate of all nodes; q holds false lemons at 5 % "
+        "(Benjamini-Hochberg); shrunk and P are gamma-Poisson over all nodes (empirical Bayes)"
+    )
+    return View(frame, [found, window, rule], [unplaced, chance], NODES)
 
 
 def notes(frame: pl.DataFrame) -> list[str]:

@@ -12,8 +12,15 @@ RELATIONS = (Shown("relation", "relation"), Shown("sentence", "what it holds"), 
 COLUMNS = (Shown("column", "column"), Shown("type", "type"), Shown("sentence", "meaning"))
 
 
+def _names(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
+    """Return the relations whose names begin so, for completion in a shell."""
+    from ettlog.relations import relations
+
+    return [name for name in relations() if name.startswith(begun) and not name.startswith("_")]
+
+
 @click.command("schema", short_help=COMMANDS["schema"])
-@click.argument("relation", required=False)
+@click.argument("relation", required=False, shell_complete=_names)
 @output_options
 def command(relation: str | None, out: Output) -> None:
     """Show the relations that `ettlog sql` can ask, or the columns of RELATION, with a sentence each.

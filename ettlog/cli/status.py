@@ -36,20 +36,32 @@ FEW = 5
 
 @click.command("status", short_help=COMMANDS["status"])
 @lake
+@click.option("--joins", is_flag=True, help="Show what was joined to which job, allocation and start, by what rule.")
+@click.option("--clocks", is_flag=True, help="Show clocks that were held against each other, and what was mended.")
+@click.option("-j", "--job", "jobs", multiple=True, help="Of the joins, show only those of jobs that match a glob.")
 @output_options
-def command(lake: Path, out: Output) -> None:
+def command(lake: Path, joins: bool, clocks: bool, jobs: tuple[str, ...], out: Output) -> None:
     """Show the files of the lake: state, formats, clock, identity, and the fate of every line.
 
     `lost` counts lines that were meant to be read and could not be: bad times, bad records, duplicates, overlong and
-    torn lines.
+    torn lines. Joins that are inferences come first, and can be switched off: see joins in docs/config.md.
     """
     import ettlog
     from ettlog.cli.output import emit
+    from ettlog.lacks import lacks
     from ettlog.tables import View
 
+    if joins and clocks:
+        raise click.UsageError("--joins and --clocks are two tables: ask for one of them")
     fleet = ettlog.open(lake)
+    if joins or clocks:
+        from ettlog.cli import linked
+
+        emit(linked.joined(fleet, jobs) if joins else linked.clocked(fleet), out)
+        return
     frame = ettlog.status(fleet)
-    emit(View(frame, header(frame, lake), list(notes(frame, fleet)), SHOWN, readable(frame)), out)
+    said = [*notes(frame, fleet), *lacks(fleet, registry=True)]
+    emit(View(frame, header(frame, lake), said, SHOWN, readable(frame)), out)
 
 
 def header(frame: pl.DataFrame, lake: Path) -> list[str]:
@@ -88,3 +100,5 @@ def notes(frame: pl.DataFrame, fleet: Any) -> Iterator[str]:
     sentences = [sentence for entry in (fleet.lake.sources() if fleet.lake else []) for sentence in entry.inferences]
     for sentence in dict.fromkeys(sentences):
         yield f"inferred in {count(sentences.count(sentence), 'file')}: {sentence}"
+    for path, verdict in fleet.table("skew").filter(pl.col("shift_us").is_not_null()).select("path", "verdict").rows():
+        yield f"the clock of {path}: {verdict}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ettlog.config import Config
 
 TEMPLATE, LINE, NAME, FOLDER, RULE, SETTING, DEFAULT = (
-    "template", "line", "file name", "folder", "rule", "setting", "default",
+    "template", "line", "file name", "folder", "name rule", "setting", "default",
 )  # fmt: skip
 
 FIELDS = ("cluster", "job", "model", "platform", "allocation", "start", "rank", "node", "part")

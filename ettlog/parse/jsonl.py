@@ -51,6 +51,25 @@ def lines(source: Reader, most: int = MAX_LINE) -> Iterator[Line]:
         yield Line(number + 1, rest, dropping, False)
 
 
+def each(
+    path: Path,
+    options: ScanOptions,
+    facts: Facts,
+    take: Callable[[Line], str],
+    finish: Callable[[], None] | None = None,
+) -> Parsed:
+    """Read a file line by line: `take` adds what a line says and returns its outcome; overlong lines are counted.
+
+    `finish` is called behind the last line. Raises SourceRefusedError like the scanner.
+    """
+    with open_source(path, budget=options.limits.output) as source:
+        for line in lines(source):
+            facts.count(LONG if line.long else take(line), line.text)
+        if finish is not None:
+            finish()
+        return facts.parsed(source)
+
+
 def read(
     path: Path,
     options: ScanOptions,

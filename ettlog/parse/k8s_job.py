@@ -47,6 +47,9 @@ def batch_job(story: Story) -> Iterator[Fields]:
         if count(job, "status", name) is not None:
             told = {"state": name, "count": count(job, "status", name)}
             yield {**base(job), "record": "mark", "name": "Job", **told}
+    if count(job, "spec", "backoffLimit") is not None:
+        limit = {"state": "backoffLimit", "count": count(job, "spec", "backoffLimit")}
+        yield {**base(job), "record": "mark", "name": "Job", **limit}
     for condition in story.marks:
         yield mark(story, condition)
 

@@ -9,20 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ettlog.parse.k8s_object import (
-    Cycle,
-    Fields,
-    Object,
-    Story,
-    base,
-    count,
-    cycles,
-    gpus_of_sets,
-    mark,
-    owner,
-    part,
-    parts,
-)
+from ettlog.parse import k8s_object as shown
+from ettlog.parse.k8s_object import Cycle, Fields, Object, Story
 
 SECOND = 1_000_000
 PAST = ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
@@ -32,8 +20,8 @@ PAST = ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSec
 def rows(story: Story) -> Iterator[Fields]:
     """Yield the rows of a workload: its admissions and its conditions."""
     load = story.newest
-    named = {**base(load), "record": "job", "task": base(load)["name"], "submit_us": story.created_us}
-    kind, name = owner(load)
+    named = {**shown.base(load), "record": "job", "task": shown.base(load)["name"], "submit_us": story.created_us}
+    kind, name = shown.owner(load)
     named |= {"id": name or named["id"], "name": name or named["name"], "gpus_requested": _gpus(load)}
     reserved = story.times("QuotaReserved", on=True)
     held = list(_admissions(story)) or [Cycle(None, None, "")]
@@ -48,7 +36,7 @@ def rows(story: Story) -> Iterator[Fields]:
         row |= {"gpus": named["gpus_requested"] if admission.start is not None else None}
         yield {**row, **_ended(story, admission, final), **_lost(story, admission)}
     for condition in story.marks:
-        yield mark(story, condition, id=named["id"], task=named["task"])
+        yield shown.mark(story, condition, id=named["id"], task=named["task"])
     if kind:
         yield {**named, "record": "mark", "name": "Workload", "state": "OwnedBy", "reason": kind, "submit_us": None}
 
@@ -58,7 +46,7 @@ def _admissions(story: Story) -> Iterator[Cycle]:
     finished = story.last("Finished")
     if finished and not any(not on and time >= (finished.at or 0) for time, on, _ in found):
         found.append((finished.at or 0, False, "Finished"))
-    for admission in cycles(sorted(found, key=lambda entry: entry[0])):
+    for admission in shown.cycles(sorted(found, key=lambda entry: entry[0])):
         yield admission._replace(start=_begun(story, admission)) if admission.start is None else admission
 
 
@@ -68,7 +56,9 @@ def _begun(story: Story, admission: Cycle) -> int | None:
     That holds for a workload that was admitted once; where it was requeued the seconds are those of several times.
     """
     past = _past(story.newest)
-    again = (count(story.newest, "status", "requeueState", "count") or 0) + max((_evictions(story.newest) or 0) - 1, 0)
+    again = (shown.count(story.newest, "status", "requeueState", "count") or 0) + max(
+        (_evictions(story.newest) or 0) - 1, 0
+    )
     if not past or again or admission.end is None:
         return None
     begun = admission.end - past * SECOND
@@ -76,7 +66,7 @@ def _begun(story: Story, admission: Cycle) -> int | None:
 
 
 def _past(load: Object) -> int | None:
-    return next((found for key in PAST if (found := count(load, "status", key)) is not None), None)
+    return next((found for key in PAST if (found := shown.count(load, "status", key)) is not None), None)
 
 
 def _lost(story: Story, admission: Cycle) -> Fields:
@@ -99,11 +89,14 @@ def _ended(story: Story, admission: Cycle, final: bool) -> Fields:
 
 def _evictions(load: Object) -> int | None:
     """Return how often the workload was admitted again; an eviction that ended it is none."""
-    counts = [count(found, "count") or 0 for found in parts(load, "status", "schedulingStats", "evictions")]
-    final = bool(counts) and part(load, "spec").get("active") is False
+    counts = [shown.count(found, "count") or 0 for found in shown.parts(load, "status", "schedulingStats", "evictions")]
+    final = bool(counts) and shown.part(load, "spec").get("active") is False
     return max(sum(counts) - final, 0) if counts else None
 
 
 def _gpus(load: Object) -> int | None:
-    sets = [(count(found, "count"), part(found, "template", "spec")) for found in parts(load, "spec", "podSets")]
-    return gpus_of_sets(sets) if sets else None
+    sets = [
+        (shown.count(found, "count"), shown.part(found, "template", "spec"))
+        for found in shown.parts(load, "spec", "podSets")
+    ]
+    return shown.gpus_of_sets(sets) if sets else None

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ettlog.parse import jsonl
-from ettlog.parse.blocks import open_source
-from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, LONG, MATCHED, TORN, Facts
+from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, MATCHED, TORN, Facts
 from ettlog.parse.jsonl import Record
 from ettlog.parse.k8s_object import micros, part, word
 from ettlog.parse.parsed import Parsed, ScanOptions
@@ -40,11 +39,7 @@ def job_of(workload: str) -> str:
 def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the log. Raise SourceRefusedError like the scanner."""
     facts = Facts(NAME, options)
-    reader = _Reader(facts)
-    with open_source(path, budget=options.limits.output) as source:
-        for line in jsonl.lines(source):
-            facts.count(LONG if line.long else reader.take(line), line.text)
-        return facts.parsed(source)
+    return jsonl.each(path, options, facts, _Reader(facts).take)
 
 
 class _Reader:

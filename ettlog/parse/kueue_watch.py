@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ettlog.parse import jsonl, kueue, stamp
-from ettlog.parse.blocks import open_source
-from ettlog.parse.gather import BAD_RECORD, IGNORED, LONG, MATCHED, TORN, Facts
+from ettlog.parse.gather import BAD_RECORD, IGNORED, MATCHED, TORN, Facts
 from ettlog.parse.k8s_object import Story, conditions, micros
 from ettlog.parse.parsed import Parsed, ScanOptions
 
@@ -38,11 +37,7 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the watch. Raise SourceRefusedError like the scanner."""
     facts = Facts(NAME, options)
     reader = _Reader(facts)
-    with open_source(path, budget=options.limits.output) as source:
-        for line in jsonl.lines(source):
-            facts.count(LONG if line.long else reader.take(line), line.text)
-        reader.finish()
-        return facts.parsed(source)
+    return jsonl.each(path, options, facts, reader.take, reader.finish)
 
 
 class _Reader:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import ettlog
+from ettlog.lacks import lacks
 from ettlog.lifecycle import OUTCOMES, PARTS
 from ettlog.report.page import Block, Notes, Section, Table, Tiles
 from ettlog.tables import Shown, count, human
@@ -38,7 +39,7 @@ def section(scope: Scope) -> Section:
     """Return the data-quality box."""
     status = ettlog.status(scope.fleet)
     blocks: list[Block] = [Tiles(list(_tiles(scope, status)))]
-    missing = list(_missing(scope, status))
+    missing = list(lacks(scope.fleet, scope.names if scope.narrowed else None, registry=True))
     if missing:
         blocks.append(Notes(missing, "missing"))
     inferred = list(_inferences(scope))
@@ -77,25 +78,6 @@ def _walls(segment: pl.DataFrame) -> tuple[int, int, int]:
     sums = {"wall": us.sum(), "guessed": us.filter(inferred).sum(), "gaps": us.filter(unknown).sum()}
     wall, guessed, gaps = segment.select(**sums).row(0)
     return int(wall), int(guessed), int(gaps)
-
-
-def _missing(scope: Scope, status: pl.DataFrame) -> Iterator[str]:
-    """Yield what is not there, with what would make it possible."""
-    if status.is_empty():
-        yield "No file was read: `ettlog ingest LOGS` reads a folder of logs."
-        return
-    if scope.chosen("allocation").is_empty():
-        yield (
-            "No scheduler accounting was read: queue, placement and ends that only the scheduler sees stay "
-            "unknown. Ingest the output of `sacct -P --format=ALL` (or of another scheduler) beside the logs."
-        )
-    if scope.chosen("start").is_empty():
-        yield (
-            "No trainer log was read: starts, steps, checkpoints and so ETT stay unknown. Ingest the stdout of the "
-            "trainer and its launcher beside the accounting."
-        )
-    if scope.fleet.lake is not None and scope.fleet.lake.registry_path is None:
-        yield "No optimizations.toml was read: nothing can be credited. docs/attribution.md shows its few lines."
 
 
 def _inferences(scope: Scope) -> Iterator[str]:

@@ -10,6 +10,7 @@
 -- waits: whether the time before is known as waiting; false where hardware was given at a time that nothing tells
 -- to_us: hardware is held up to here, or the request ended; an open allocation ends at the newest instant of the snapshot
 -- gpus: GPUs held
+-- gpu_milli: GPUs held in thousandths
 -- end_state: how the allocation ended, in the words of a start; null where the scheduler's state does not say
 -- cause: cause the scheduler names
 -- closes: whether the job was the last one in the allocation
@@ -50,7 +51,7 @@ SELECT job, cluster, id, raw,
   CASE WHEN nth = 1 THEN start_us ELSE least(greatest(start_us, first_us), until_us) END AS from_us,
   CASE WHEN nth = 1 THEN ready_us END AS ready_us, waits,
   greatest(least(next_us, until_us), coalesce(start_us, submit_us)) AS to_us,
-  gpus,
+  gpus, gpu_milli,
   CASE WHEN end_us IS NOT NULL THEN CASE
     WHEN reason IN ('PreemptionByScheduler', 'Preempted', 'InClusterQueue', 'InCohortReclamation', 'InCohortFairSharing',
       'InCohortReclaimWhileBorrowing') THEN 'preempted'

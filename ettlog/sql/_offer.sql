@@ -19,6 +19,8 @@
 -- nodes: nodes held
 -- gpus: GPUs held
 -- gpus_requested: GPUs asked for
+-- exit_code: exit code
+-- exit_signal: signal that ended it
 -- gpu_milli: GPUs held in thousandths
 -- A job whose record has no start holds hardware while its tasks do; its own record names submission and state. Quota (a record
 -- that names an object inside the job) counts where nothing else of the job overlaps it.
@@ -47,6 +49,7 @@ SELECT j.key, j.path, j.line, j.at_cluster, j.id, j.raw, j.name, j.state, j.reas
   coalesce(j.ready_us, CASE WHEN t.starts = 1 AND t.ready_us >= j.start_us THEN t.ready_us END) AS ready_us, j.end_us, j.elapsed_us, j.clock,
   coalesce(j.nodes, CASE WHEN j.start_us IS NOT NULL THEN t.nodes END) AS nodes,
   coalesce(j.gpus, CASE WHEN j.start_us IS NOT NULL THEN t.gpus END) AS gpus, coalesce(j.gpus_requested, t.gpus_requested) AS gpus_requested,
+  coalesce(j.exit_code, t.exit_code) AS exit_code, coalesce(j.exit_signal, t.exit_signal) AS exit_signal,
   coalesce(j.gpu_milli, CASE WHEN j.start_us IS NOT NULL AND j.gpus IS NULL THEN t.gpu_milli END) AS gpu_milli
 FROM own AS j
 LEFT JOIN task AS t ON t.whose = j.whose AND t.nth = 1
@@ -56,7 +59,7 @@ SELECT t.key, t.path, t.line, t.at_cluster, t.id, t.raw, coalesce(t.name, j.name
   CASE WHEN t.next_us IS NULL THEN coalesce(j.state, t.state) ELSE t.state END,
   CASE WHEN t.next_us IS NULL THEN coalesce(j.reason, t.reason) ELSE t.reason END, coalesce(j.submit_us, t.submit_us), j.eligible_us,
   t.start_us, t.ready_us, coalesce(t.end_us, CASE WHEN t.next_us IS NULL THEN j.end_us ELSE t.next_us END), j.elapsed_us, t.clock,
-  t.nodes, t.gpus, t.gpus_requested, t.gpu_milli
+  t.nodes, t.gpus, t.gpus_requested, t.exit_code, t.exit_signal, t.gpu_milli
 FROM task AS t
 LEFT JOIN own AS j ON j.whose = t.whose AND j.nth = 1
 WHERE j.id IS NULL OR (NOT j.told_start AND t.starts > 0)

@@ -16,6 +16,7 @@
 -- platform: platform
 -- raw: plain id of the allocation, where the scheduler's record is known
 -- allocation: allocation as the log or the scheduler names it
+-- named: whether the log names the allocation
 -- held_from_us: the allocation begins
 -- held_to_us: the allocation ends
 -- ready_us: the job's own processes ran, for the first start in the allocation, where the scheduler tells it
@@ -62,7 +63,7 @@ placed AS (
   WHERE w.allocation IS NULL OR h.raw = w.allocation OR h.id = w.allocation
 )
 SELECT e.job, e.k, e.gid, e.stream, e.first_us, e.last_us, e.before_us, e.resumed_from, t.launched_us, t.world_size, t.train_us, w.model,
-  coalesce(w.cluster, p.cluster) AS cluster, w.platform, p.raw, coalesce(w.allocation, p.raw) AS allocation,
+  coalesce(w.cluster, p.cluster) AS cluster, w.platform, p.raw, coalesce(w.allocation, p.raw) AS allocation, w.allocation IS NOT NULL AS named,
   p.from_us AS held_from_us, p.to_us AS held_to_us,
   CASE WHEN row_number() OVER (PARTITION BY e.job, p.raw, p.from_us ORDER BY e.k) = 1 AND p.ready_us >= p.from_us AND p.ready_us <= e.first_us
     THEN p.ready_us END AS ready_us,

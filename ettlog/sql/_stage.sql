@@ -1,5 +1,5 @@
 -- One row per instant from which a job is in another stage of its life.
--- needs: _phase, _start, _placed, _wall, _held
+-- needs: _phase, _start, _placed, _wall, _held, _wait
 -- job: job
 -- at_us: the stage begins; never before the one before it
 -- start: number of the start the stage belongs to; null where the job has none
@@ -28,7 +28,9 @@ point AS (
   UNION ALL
   SELECT job, coalesce(submit_us, from_us), NULL, 'first_start', gpus, 1 FROM _held WHERE job NOT IN (SELECT job FROM _phase)
   UNION ALL
-  SELECT job, from_us, NULL, 'steady', gpus, 2 FROM _held WHERE from_us IS NOT NULL AND job NOT IN (SELECT job FROM _phase)
+  SELECT h.job, coalesce(w.end_us, h.from_us), NULL, 'steady', h.gpus, 2
+  FROM _held AS h LEFT JOIN _wait AS w ON w.job = h.job AND w.part = 'placement' AND w.begin_us = h.from_us
+  WHERE h.from_us IS NOT NULL AND h.job NOT IN (SELECT job FROM _phase)
 ),
 placed AS (
   SELECT p.job, p.start, p.stage, p.gpus, p.place, greatest(coalesce(p.at_us, w.begin_us), w.begin_us) AS at_us, w.begin_us

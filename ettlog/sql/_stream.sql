@@ -1,12 +1,12 @@
 -- One row per source: the stream it is a part of, and how many launches the parts before it hold.
--- needs: source, event, step
+-- needs: source, event, step, _named, _resumed
 -- key: content key of the source
 -- no: number of the source over all sources
 -- path: path of the file
 -- stream: the log of one writer that the source is a part of: name of the log, with rank and node where the source has them
 -- part_no: position of the part in its stream, from 1
 -- launches_before: launches in the parts before; a part's launch 0 goes on with the last of them
--- name: job name, with the cluster in front where the same name runs on several clusters
+-- name: job name, with the cluster in front where the same name runs on several clusters; of a resubmitted job that of its first log
 WITH logged AS (
   -- parts of one text may name their node in one of them only: it divides logs where nothing else does
   SELECT *, stream || CASE WHEN rank IS NULL THEN '' ELSE ' rank ' || CAST(rank AS VARCHAR) END
@@ -21,9 +21,6 @@ counted AS (
     SELECT key, max(launch) FROM step GROUP BY key
   ) AS seen
   GROUP BY key
-),
-shared AS (
-  SELECT job_name, count(DISTINCT cluster) AS clusters FROM source GROUP BY job_name
 )
 SELECT
   s.key,
@@ -34,7 +31,8 @@ SELECT
   CAST(coalesce(sum(c.launches) OVER (
     PARTITION BY s.log ORDER BY s.part, s.path ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
   ), 0) AS BIGINT) AS launches_before,
-  CASE WHEN h.clusters > 1 AND s.cluster IS NOT NULL THEN s.cluster || '/' || s.job_name ELSE s.job_name END AS name
+  coalesce(r.root, n.name) AS name
 FROM logged AS s
-JOIN shared AS h ON h.job_name = s.job_name
+JOIN _named AS n ON n.key = s.key
+LEFT JOIN _resumed AS r ON r.name = n.name
 LEFT JOIN counted AS c ON c.key = s.key

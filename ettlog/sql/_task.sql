@@ -18,6 +18,8 @@
 -- nodes: nodes held
 -- gpus: GPUs held, the most at once
 -- gpus_requested: GPUs asked for
+-- exit_code: exit code
+-- exit_signal: signal that ended it
 -- gpu_milli: GPUs held in thousandths, the most at once
 -- next_us: the next attempt of the job begins
 -- starts: attempts of the job that held hardware
@@ -54,7 +56,7 @@ whole AS (
     min(n.ready_us) AS ready_us, min(n.clock) AS clock, max(n.reason) AS reason,
     CASE WHEN bool_or(upper(n.state) = 'FAILED') THEN 'Failed' WHEN bool_or(upper(n.state) = 'RUNNING') THEN 'Running' ELSE min(n.state) END AS state,
     a.gpu_milli, CASE WHEN a.gpu_milli % 1000 = 0 THEN CAST(a.gpu_milli // 1000 AS INTEGER) END AS gpus,
-    CAST(sum(n.gpus_requested) AS INTEGER) AS gpus_requested,
+    CAST(sum(n.gpus_requested) AS INTEGER) AS gpus_requested, max(n.exit_code) AS exit_code, max(n.exit_signal) AS exit_signal,
     CAST(count(DISTINCT CASE WHEN n.start_us IS NOT NULL THEN coalesce(n.node, n.task) END) AS INTEGER) AS nodes,
     min(n.path) AS path, min_by(n.key, n.path) AS key, min_by(n.line, n.path || lpad(CAST(n.line AS VARCHAR), 12, '0')) AS line
   FROM newest AS n
@@ -64,7 +66,7 @@ whole AS (
   GROUP BY n.at_cluster, n.partition, n.id, n.raw, a.start_us, a.end_us, a.gpu_milli
 )
 SELECT key, path, line, at_cluster, partition, id, raw, name, state, reason, submit_us, start_us, ready_us, end_us, clock, nodes, gpus,
-  gpus_requested, gpu_milli, lead(start_us) OVER (PARTITION BY at_cluster, partition, id ORDER BY start_us NULLS FIRST, raw) AS next_us,
+  gpus_requested, exit_code, exit_signal, gpu_milli, lead(start_us) OVER (PARTITION BY at_cluster, partition, id ORDER BY start_us NULLS FIRST, raw) AS next_us,
   count(start_us) OVER (PARTITION BY at_cluster, partition, id) AS starts,
   row_number() OVER (PARTITION BY at_cluster, partition, id ORDER BY start_us DESC NULLS LAST, raw) AS nth
 FROM whole

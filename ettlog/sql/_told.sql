@@ -19,6 +19,8 @@
 -- nodes: nodes held
 -- gpus: GPUs held
 -- gpus_requested: GPUs asked for
+-- exit_code: exit code
+-- exit_signal: signal that ended it
 -- gpu_milli: GPUs held in thousandths
 -- Accounting writes whole seconds, a controller's log milliseconds: one attempt, two starts less than two seconds apart.
 -- A record without a cluster is of the one cluster that other records of the same job and submission name. An attempt that is open at
@@ -53,6 +55,6 @@ closed AS (
 )
 SELECT w.key, w.path, w.line, w.in_cluster AS at_cluster, w.id, w.raw, w.name, coalesce(c.state, w.state) AS state,
   coalesce(w.reason, c.reason, o.reason) AS reason, w.submit_us, w.eligible_us, w.start_us, w.ready_us, coalesce(w.end_us, c.end_us) AS end_us,
-  w.elapsed_us, w.clock, w.nodes, w.gpus, w.gpus_requested, w.gpu_milli
+  w.elapsed_us, w.clock, w.nodes, w.gpus, w.gpus_requested, w.exit_code, w.exit_signal, w.gpu_milli
 FROM worth AS w LEFT JOIN other AS o ON o.kept = w.no LEFT JOIN closed AS c ON c.no = w.no AND c.nth = 1
 WHERE w.no NOT IN (SELECT dropped FROM twin)

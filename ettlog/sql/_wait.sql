@@ -1,5 +1,5 @@
 -- One row per time without a trainer: waiting for hardware, or hardware held and nothing started on it.
--- needs: _held, _phase, _placed, _start
+-- needs: alloc, _held, _phase, _placed, _start
 -- job: job
 -- k: number of the start that follows, where one does
 -- part: queue or placement
@@ -9,6 +9,14 @@
 -- evidence: path and line
 WITH asked AS (
   SELECT *, lag(to_us) OVER (PARTITION BY job ORDER BY coalesce(from_us, submit_us), submit_us) AS freed_us FROM _held
+),
+bare AS (
+  SELECT h.job, h.from_us, h.to_us, h.evidence, coalesce(h.ready_us, min(s.start_us)) AS ran_us
+  FROM _held AS h LEFT JOIN alloc AS s ON s.raw = h.raw AND s.record = 'step' AND s.start_us BETWEEN h.from_us AND h.to_us
+    AND regexp_matches(s.id, '[.][0-9]+$')
+  WHERE h.from_us IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM _placed AS p WHERE p.job = h.job AND p.raw = h.raw AND p.held_from_us = h.from_us)
+  GROUP BY h.job, h.from_us, h.to_us, h.evidence, h.ready_us
 ),
 came AS (
   SELECT h.job, h.k, h.begin_us, p.raw, p.held_from_us, p.before_us, s.same_log, p.evidence, lag(h.done_us) OVER w AS done_us,
@@ -22,6 +30,11 @@ SELECT job, CAST(NULL AS BIGINT) AS k, 'queue' AS part, coalesce(freed_us, submi
   FALSE AS inferred, evidence
 FROM asked
 WHERE waits AND coalesce(from_us, to_us) > coalesce(freed_us, submit_us)
+UNION ALL
+-- hardware on which no trainer showed was being placed until the job's first own process ran; what came then is not known
+SELECT job, NULL, 'placement', from_us, least(ran_us, to_us), FALSE, evidence
+FROM bare
+WHERE ran_us > from_us
 UNION ALL
 SELECT job, k, 'placement', CASE WHEN raw IS NULL THEN coalesce(done_us, before_us)
     WHEN raw = raw_before AND held_from_us = held_before_us THEN done_us ELSE held_from_us END,

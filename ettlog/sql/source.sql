@@ -12,6 +12,8 @@
 -- start: number of the start, where the path says it
 -- rank: rank that wrote the log, where the path says it
 -- node: node that wrote the log, where the path says it
+-- job_by: what the job's name rests on: template, line, file name, folder, name rule
+-- allocation_by: what the allocation rests on, in the same words
 -- state: how much of the file could be read: whole, torn, refused, empty, binary; or document: prose that quotes logs, makes no job
 -- clock: how most instants of the source were had
 -- n_lines: lines of the file
@@ -32,6 +34,8 @@ SELECT
   start,
   rank,
   node,
+  job_by,
+  allocation_by,
   coalesce(state, 'whole') AS state,
   clock,
   n_lines,

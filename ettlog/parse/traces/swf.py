@@ -9,8 +9,7 @@ import re
 from pathlib import Path
 
 from ettlog.parse import jsonl
-from ettlog.parse.blocks import open_source
-from ettlog.parse.gather import BAD_RECORD, DUPLICATE, EXACT, IGNORED, LONG, MATCHED, TORN, Facts
+from ettlog.parse.gather import BAD_RECORD, DUPLICATE, EXACT, IGNORED, MATCHED, TORN, Facts
 from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.sacct_lines import Repeats
 from ettlog.parse.traces.cells import Fields
@@ -37,11 +36,7 @@ def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every re
 def read(path: Path, options: ScanOptions) -> Parsed:
     """Read a workload. Raise SourceRefusedError like the scanner."""
     facts = Facts(NAME, options)
-    reader = _Reader(facts)
-    with open_source(path, budget=options.limits.output) as source:
-        for line in jsonl.lines(source):
-            facts.count(LONG if line.long else reader.take(line), line.text)
-        return facts.parsed(source)
+    return jsonl.each(path, options, facts, _Reader(facts).take)
 
 
 class _Reader:

@@ -1,0 +1,11 @@
+-- One row per clock that was held against another, or shifted: the bounds of its error, and what was done.
+-- needs: skew_fact
+-- path: path of the file whose clock is judged
+-- against: file, or number of logs, it is held against; null where the configuration decides
+-- clock: how most of its instants were had, before any shift
+-- pairs: pairs of a log and the record of its allocation
+-- low_us: least shift of the file that puts the lines into their allocations; null where one has no end
+-- high_us: greatest such shift
+-- shift_us: shift that is applied, of a zone with clock changes the first; null where none is
+-- verdict: what was found, and what was done
+SELECT path, against, clock, pairs, low_us, high_us, shift_us, verdict FROM skew_fact
