@@ -150,7 +150,7 @@ class Fleet:
         return frame
 
     def check(self) -> pl.DataFrame:
-        """Return one row per finding of every check: check, level, subject, detail, sentence; none when all pass."""
+        """Return one row per finding of a check: check, level, subject, detail, sentence, todo; none when all pass."""
         import polars as pl
 
         found = [self._run_check(check) for check in checks().values()]
@@ -166,10 +166,10 @@ class Fleet:
         for need in check.needs:
             self._compute(need)
         frame: pl.DataFrame = self.connection.sql(check.query).pl()
-        told = {"check": check.name, "level": check.level, "sentence": check.sentence}
+        told = {"check": check.name, "level": check.level, "sentence": check.sentence, "todo": check.todo}
         said = {key: pl.lit(text).alias(key) for key, text in told.items()}
         subject, detail = pl.col("subject").cast(pl.String), pl.col("detail").cast(pl.String)
-        return frame.select(said["check"], said["level"], subject, detail, said["sentence"])
+        return frame.select(said["check"], said["level"], subject, detail, said["sentence"], said["todo"])
 
     def _compute(self, name: str) -> None:
         if name in self._done:

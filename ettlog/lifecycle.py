@@ -22,7 +22,7 @@ class Part(NamedTuple):
     meaning: str
 
 
-# Spans of `save_stall` and `recompile` hold only the time the loop waited, so they stand above the step they interrupt.
+# Spans of `save_stall`, `evaluation` and `recompile` hold only the time the loop waited: they stand above the step.
 PARTS: tuple[Part, ...] = (
     Part(
         "queue",
@@ -62,7 +62,7 @@ PARTS: tuple[Part, ...] = (
     Part("abandoned", "wasted_training", "checkpoint", 90, "steady", "the unsaved tail of a job that never came back"),
     Part("save_stall", "wasted_training", "checkpoint", 95, "steady", "the loop waits for a checkpoint save"),
     Part("hang", "wasted_training", "checkpoint", 30, "recovery", "from the last progress to the failure's detection"),
-    Part("evaluation", "wasted_training", "checkpoint", 88, "steady", "in-loop evaluation: no new data"),
+    Part("evaluation", "wasted_training", "checkpoint", 91, "steady", "in-loop evaluation: no new data"),
     Part("final_save", "shutdown", "publishing", 84, "shutdown", "the save after the last step"),
     Part("publish", "shutdown", "publishing", 86, "shutdown", "export and publishing of the model"),
     Part("teardown", "shutdown", "publishing", 80, "shutdown", "processes end, hardware is given back"),

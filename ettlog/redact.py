@@ -30,7 +30,7 @@ RULES: dict[str, str] = {
             "key", "state", "clock", "format", "formats", "pattern", "kind", "cause", "outcome", "component", "part",
             "stage", "owner", "role", "nature", "warmth", "end_state", "record", "edge", "term", "meaning", "check",
             "level", "sentence", "told_state", "scheduler_state", "scheduler_cause",
-            "phase", "what", "rule", "job_by", "allocation_by", "verdict",
+            "phase", "todo", "what", "rule", "job_by", "allocation_by", "verdict",
         ),
         KEPT,
     ),

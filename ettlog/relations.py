@@ -22,6 +22,8 @@ class Relation(NamedTuple):
     """Of a check: `error` (the tool is wrong) or `warning` (the evidence is thin). Empty for a relation."""
     columns: dict[str, str]
     query: str
+    todo: str = ""
+    """Of a check: what to do about a finding."""
 
 
 def read_relation(path: Path) -> Relation:
@@ -30,7 +32,8 @@ def read_relation(path: Path) -> Relation:
     lines = text.splitlines()
     notes = {match[1]: match[2] for line in lines[1:] if (match := _HEAD.fullmatch(line))}
     needs = tuple(part.strip() for part in notes.pop("needs", "").split(",") if part.strip())
-    return Relation(path.stem, lines[0].removeprefix("-- "), needs, notes.pop("level", ""), notes, text)
+    level, todo = notes.pop("level", ""), notes.pop("todo", "")
+    return Relation(path.stem, lines[0].removeprefix("-- "), needs, level, notes, text, todo)
 
 
 @lru_cache(maxsize=1)

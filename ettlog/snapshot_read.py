@@ -54,6 +54,7 @@ SNAPSHOT_TABLES = {
             "subject": "what it is about",
             "detail": "what was found",
             "sentence": "what is checked",
+            "todo": "what to do about it",
         },
     ),
 }

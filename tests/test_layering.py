@@ -23,7 +23,7 @@ LAYERS = (
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "explain", "lacks"}
-    | {"terms", "recovery"}
+    | {"terms", "recovery", "unsaid", "explain_rows"}
     | {"alerts", "nodes"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
     {"snapshot"},

@@ -17,8 +17,9 @@ SHOWN = (
     Shown("level", "level"),
     Shown("check", "check"),
     Shown("subject", "subject"),
+    Shown("gpu_hours", "GPU-h", "hours"),
     Shown("detail", "finding"),
-    Shown("sentence", "what is checked"),
+    Shown("todo", "what to do"),
 )
 
 
@@ -27,18 +28,22 @@ SHOWN = (
 @output_options
 @click.pass_context
 def command(ctx: click.Context, /, lake: Path, out: Output) -> None:
-    """Check the files of the lake against its manifest, and its relations against their invariants.
+    """Check the files of the lake against its manifest, and its relations against their invariants; say what to log.
 
-    An error is something that does not hold (exit 1); a warning says that the evidence is thin somewhere.
+    An error is something that does not hold (exit 1); a warning says that the evidence of one job is thin; advice is
+    about the fleet: what its logs do not say, what rests on that, and what would make them say it. Each by the
+    GPU-hours at stake: of a warning all GPU time of its job, of advice the time that rests on it.
     """
     import ettlog
-    from ettlog.check import ERROR
+    from ettlog.check import ADVICE, ERROR
     from ettlog.cli.output import emit
     from ettlog.relations import checks
     from ettlog.tables import View, count
 
     found = ettlog.check(lake)
     wrong = int((found["level"] == ERROR).sum())
-    header = [f"{count(1 + len(checks()), 'check')}: {count(wrong, 'error')}, {count(found.height - wrong, 'warning')}"]
+    advice = int((found["level"] == ADVICE).sum())
+    thin = count(found.height - wrong - advice, "warning")
+    header = [f"{count(1 + len(checks()), 'check')}: {count(wrong, 'error')}, {thin}; {count(advice, 'thing')} to log"]
     emit(View(found, header, shown=SHOWN), out)
     ctx.exit(1 if wrong else 0)

@@ -5,7 +5,7 @@
 -- stream: the log
 -- launch: number of the launch in the stream
 -- chain: logs that run at the same time and so tell of the same starts
--- Streams of one job (and one allocation) whose times overlap are copies. The one with most launches counts the starts; the
+-- Streams of one job (and one allocation) whose times overlap, by half of the later one or more, are copies. The one with most launches counts the starts; the
 -- launches of the others join by number where there are as many, else by the middle of their time.
 WITH span AS (
   SELECT name, stream, min(rank) AS rank, min(allocation) AS allocation, count(*) AS launches,
@@ -23,10 +23,11 @@ placed AS (
 broken AS (
   SELECT *, CASE
       WHEN first_us IS NULL AND rank IS NULL THEN 1
-      WHEN from_us <= max(to_us) OVER (PARTITION BY name, held_by ORDER BY from_us, stream
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) THEN 0
+      -- a short overlap is a clock that runs ahead or behind, or an old attempt that has not noticed its end
+      WHEN 2 * (least(to_us, max(to_us) OVER w) - from_us) >= to_us - from_us THEN 0
       ELSE 1 END AS opens
   FROM placed
+  WINDOW w AS (PARTITION BY name, held_by ORDER BY from_us, stream ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ),
 chained AS (
   SELECT *, sum(opens) OVER (PARTITION BY name, held_by ORDER BY from_us, stream ROWS UNBOUNDED PRECEDING) AS chain_no

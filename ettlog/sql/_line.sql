@@ -9,6 +9,8 @@
 -- dated: whether such a line holds an instant of its own
 -- before_us: instant of the line before
 -- total_us: printed duration of one step times the steps covered
+-- samples: samples consumed up to the line, where they are printed and count over the whole job
+-- samples_before: samples consumed before the line's first step
 -- no: number of the source
 -- line: line number in the source
 -- Starts and sources are numbers here, not names: these are the rows that there may be millions of.
@@ -17,7 +19,7 @@ WITH twin AS (
 ),
 placed AS (
   SELECT l.gid, l.gid - l.k AS jid, s.no, t.line, t.step, CASE WHEN t.duration_us > 0 THEN t.duration_us END AS duration_us,
-    t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none') AS own, t.ts, w.at_us AS twin_us
+    t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none') AS own, t.ts, w.at_us AS twin_us, t.samples
   FROM step AS t JOIN _stream AS s ON s.key = t.key
   JOIN launch AS l ON l.stream = s.stream AND l.launch = s.launches_before + t.launch
   LEFT JOIN twin AS w ON w.gid = l.gid AND w.step = t.step
@@ -33,27 +35,30 @@ ranked AS (
   FROM placed WHERE gid IN (SELECT gid FROM copied)
 ),
 single AS (
-  SELECT gid, jid, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts) AS ts, twin_us
+  SELECT gid, jid, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts) AS ts, twin_us, samples
   FROM placed WHERE gid NOT IN (SELECT gid FROM copied)
   UNION ALL
-  SELECT gid, jid, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts), twin_us
+  SELECT gid, jid, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts), twin_us, samples
   FROM ranked WHERE nth = 1
 ),
 ordered AS (
   SELECT gid, jid, step, no, line, duration_us, own OR twin_us IS NOT NULL AS dated, max(ts) OVER w AS at_us,
     max(ts) OVER (PARTITION BY gid ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_us,
-    lag(step) OVER w AS step_before
+    lag(step) OVER w AS step_before, samples, lag(samples) OVER w AS samples_before
   FROM single
   WINDOW w AS (PARTITION BY gid ORDER BY step ROWS UNBOUNDED PRECEDING)
 ),
 every AS (
-  SELECT gid, jid, min(step - step_before) AS steps FROM ordered GROUP BY gid, jid
+  -- what one step consumes; a start whose samples do not grow with its steps, or miss a line, has none
+  SELECT gid, jid, min(step - step_before) AS steps, CASE WHEN count(samples) = count(*) AND max(samples) > min(samples)
+    THEN (max(samples) - min(samples)) // (max(step) - min(step)) END AS batch
+  FROM ordered GROUP BY gid, jid
 ),
 usual AS (
   SELECT jid, max(steps) AS steps FROM every GROUP BY jid
 ),
 counted AS (
-  SELECT o.*, CASE
+  SELECT o.*, e.batch, CASE
       WHEN o.step_before IS NOT NULL THEN o.step - o.step_before
       WHEN p.resumed_from < o.step THEN o.step - p.resumed_from
       ELSE greatest(least(o.step, coalesce(e.steps, u.steps, 1)), 1) END AS covered
@@ -61,6 +66,14 @@ counted AS (
   JOIN every AS e ON e.gid = o.gid
   JOIN usual AS u ON u.jid = o.jid
   JOIN _placed AS p ON p.gid = o.gid
+),
+consumed AS (
+  SELECT *, coalesce(samples_before, CASE WHEN batch > 0 THEN samples - batch * covered END) AS from_samples,
+    -- a start that is not the first steps of its job and has consumed nothing before counts its own samples only
+    bool_and(coalesce(batch > 0 AND (step_before IS NOT NULL OR step <= covered OR samples - batch * covered >= batch), FALSE))
+      OVER (PARTITION BY jid) AS counts
+  FROM counted
 )
-SELECT gid, jid, step, covered, step_before IS NULL AS opens, at_us, dated, before_us, duration_us * covered AS total_us, no, line
-FROM counted
+SELECT gid, jid, step, covered, step_before IS NULL AS opens, at_us, dated, before_us, duration_us * covered AS total_us,
+  CASE WHEN counts THEN samples END AS samples, CASE WHEN counts THEN from_samples END AS samples_before, no, line
+FROM consumed

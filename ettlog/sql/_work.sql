@@ -27,7 +27,9 @@ timed AS (
   WHERE l.at_us IS NOT NULL
 ),
 begun AS (
-  SELECT *, CASE WHEN opens THEN greatest(at_us - needed_us, least(first_us, at_us))
+  -- a log that begins with a step line was cut: what the line says it took lies before it
+  SELECT *, CASE WHEN opens AND first_us >= at_us AND total_us > 0 THEN at_us - total_us
+    WHEN opens THEN greatest(at_us - needed_us, least(first_us, at_us))
     WHEN at_us - needed_us - before_us <= greatest(needed_us // 2, 5000000) THEN before_us
     ELSE at_us - needed_us END AS begin_us
   FROM timed
@@ -43,8 +45,9 @@ worked AS (
   SELECT b.*, CASE WHEN b.opens THEN greatest(coalesce(w.compiled_us, b.begin_us),
       CASE WHEN b.steady_us IS NULL THEN b.begin_us ELSE b.at_us - b.steady_us END) ELSE b.begin_us END AS work_us,
     coalesce(w.compiled_us, b.begin_us) AS warm_us,
-    coalesce(max(b.step) OVER (PARTITION BY b.jid ORDER BY b.gid, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS high
+    coalesce(max(b.step) OVER v, -1) AS high, max(b.samples) OVER v AS high_samples
   FROM begun AS b LEFT JOIN warm AS w ON w.gid = b.gid
+  WINDOW v AS (PARTITION BY b.jid ORDER BY b.gid, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ),
 safe AS (
   SELECT p.gid - p.k AS jid, max(CASE WHEN t.final AND t.end_state <> 'completed' AND NOT t.open THEN 1 ELSE 0 END) = 1 AS gone,
@@ -54,7 +57,11 @@ safe AS (
   GROUP BY p.gid - p.k
 ),
 judged AS (
-  SELECT w.*, greatest(least(w.high - (w.step - w.covered), w.covered), 0) AS replayed,
+  SELECT w.*, CASE
+      -- where every line of the job tells the samples consumed, they decide: a step number means little when the batch changed
+      WHEN w.samples > w.samples_before
+        THEN greatest(least((coalesce(w.high_samples, 0) - w.samples_before) * w.covered // (w.samples - w.samples_before), w.covered), 0)
+      ELSE greatest(least(w.high - (w.step - w.covered), w.covered), 0) END AS replayed,
     CASE WHEN s.gone THEN greatest(w.step - s.step, 0) ELSE 0 END AS beyond
   FROM worked AS w JOIN safe AS s ON s.jid = w.jid
 )

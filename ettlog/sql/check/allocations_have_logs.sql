@@ -1,6 +1,7 @@
 -- A job has trainer logs, and none of them lies in this allocation of it.
 -- needs: _held, _placed
 -- level: warning
+-- todo: ingest the logs of that allocation, or see whether it ended before the trainer came up
 -- subject: path and line of the record
 -- detail: the allocation
 SELECT h.evidence AS subject, 'allocation ' || h.raw || ' of ' || h.job || ' has no trainer lines' AS detail

@@ -1,6 +1,7 @@
 -- A raw interval ends before it begins.
 -- needs: step_run, _stall, _pair, _work, allocation, _stream
 -- level: error
+-- todo: a clock ran backwards or a record is damaged: look at the line, and report it if it is right
 -- subject: path and line
 -- detail: what it is
 SELECT evidence AS subject, detail

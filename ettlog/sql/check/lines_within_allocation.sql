@@ -1,6 +1,7 @@
 -- A start's lines lie outside the allocation that it belongs to: a clock or a zone is wrong.
 -- needs: _placed, _held
 -- level: warning
+-- todo: set clock.zone or clock.zones in ettlog.toml; a shift of whole hours is a zone
 -- subject: job and number of the start
 -- detail: by how much
 SELECT job || ' start ' || CAST(k AS VARCHAR) AS subject,

@@ -1,6 +1,7 @@
 -- A start continues from a step above every checkpoint that was seen committed before it.
 -- needs: _save, _placed
 -- level: warning
+-- todo: log commits on every rank that writes; a start may have loaded a checkpoint of another job
 -- subject: job and number of the start
 -- detail: step it continues from, and the highest one committed
 WITH committed AS (

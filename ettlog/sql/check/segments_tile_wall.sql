@@ -1,6 +1,7 @@
 -- The segments of a job do not tile its wall: there is a gap, an overlap, or the sum is not the wall.
 -- needs: segment, _wall
 -- level: error
+-- todo: report it with `ettlog timeline JOB --format jsonl`: no number of this job can be trusted
 -- subject: job
 -- detail: what does not fit
 WITH joined AS (

@@ -1,6 +1,7 @@
 -- A start asked for checkpoints and no line shows that one became usable.
 -- needs: _save
 -- level: warning
+-- todo: log when a save is committed: until then nothing shows that it protects work
 -- subject: job and number of the start
 -- detail: how many saves were asked for
 SELECT job || ' start ' || CAST(k AS VARCHAR) AS subject,

@@ -1,6 +1,7 @@
 -- A start ends before it begins.
 -- needs: _start, _placed
 -- level: error
+-- todo: a stamp of the end lies before the first line: look at both lines for a clock that jumped
 -- subject: job and number of the start
 -- detail: by how much
 SELECT s.job || ' start ' || CAST(s.k AS VARCHAR) AS subject,

@@ -1,6 +1,7 @@
 -- More than a tenth of a job's wall is unknown.
 -- needs: segment, _placed
 -- level: warning
+-- todo: collect the logs of every start, rotated parts too; see `ettlog timeline JOB` for where
 -- subject: job
 -- detail: share of the wall
 SELECT job AS subject,

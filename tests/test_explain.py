@@ -1,0 +1,129 @@
+"""From a row of any answer to the lines of log, with what is not printed as such in words."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import ettlog
+from ettlog.cli import app
+from ettlog.errors import UsageError
+from ettlog.explain import CLOCK_WORDS, explain, reasons
+from ettlog.fleet import Fleet
+from ettlog.lifecycle import CLOCKS
+from tests.conftest import ROOT
+from tests.tables import MINUTE, minute
+from tests.test_golden_timeline import golden
+
+__all__ = ["golden"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """Return the lake of the six paired runs, which has a registry."""
+    lake = tmp_path_factory.mktemp("explain") / "lake"
+    ettlog.ingest([ROOT / "fixtures" / "published" / "logs"], lake)
+    return ettlog.open(lake)
+
+
+def test_a_job_is_all_of_its_segments(golden: Fleet) -> None:
+    """Every segment of the job has its row, in order of time, and every line is in the log."""
+    frame = explain(golden, "run")
+    assert frame.height == golden.table("segment").height
+    assert frame["begin_at"].is_sorted()
+    assert frame["path"].drop_nulls().unique().to_list() == ["logs/a.log", "logs/s.sacct"]
+
+
+def test_a_line_says_what_it_is(golden: Fleet) -> None:
+    """Events, step lines and scheduler records are told apart."""
+    told = {row["part"]: row["kind"] for row in explain(golden, "run").iter_rows(named=True)}
+    assert (told["queue"], told["hang"], told["replay"]) == ("scheduler record", "failure", "step")
+
+
+def test_a_moment_is_the_segment_that_holds_it(golden: Fleet) -> None:
+    """At 170 minutes, 02:50, the job hangs; the edge belongs to the segment that begins there."""
+    assert explain(golden, "run@2026-01-01T02:50")["part"].to_list() == ["hang"]
+    assert explain(golden, "run@2026-01-01T02:55")["part"].to_list() == ["placement"]
+    assert minute(170) - minute(0) == 170 * MINUTE
+
+
+def test_a_start_tells_why_it_was_made(golden: Fleet) -> None:
+    """Start 1 is a failure because start 0 failed by a timeout of its collectives."""
+    lines = reasons(golden, "run@1@hang")
+    assert lines[0] == "hang of start 1 of job run: 1 segment, 1.33 GPU-hours"
+    assert any("start 1 is failure: start 0 ended failed (nccl_timeout)" in line for line in lines)
+
+
+def test_every_clock_that_is_not_exact_has_words() -> None:
+    """No way of having an instant goes unexplained."""
+    assert set(CLOCK_WORDS) == set(CLOCKS) - {"exact"}
+
+
+def test_inferences_stand_with_the_segment(golden: Fleet) -> None:
+    """An estimate says so; the queue's record is exact and says nothing."""
+    told = {row["part"]: row["inferences"] for row in explain(golden, "run").iter_rows(named=True)}
+    assert told["first_step_excess"] == "first step beyond a steady step"
+    assert told["queue"] == ""
+
+
+def test_a_row_of_ett_adds_up_to_its_number(made: Fleet) -> None:
+    """The segments behind compilation of one model have the GPU-hours that `ettlog ett` prints for it."""
+    row = ettlog.ett(made, by="model").filter(pl.col("model") == "model-a").row(0, named=True)
+    frame = explain(made, "model=model-a,component=compilation")
+    assert frame["gpu_hours"].sum() == pytest.approx(row["compilation_gpu_hours"])
+    assert frame["gpu_hours"].is_sorted(descending=True)
+    assert frame["path"].null_count() == 0
+
+
+@pytest.mark.parametrize("key", ["week", "month"])
+def test_a_period_of_ett_is_a_row_too(made: Fleet, key: str) -> None:
+    """All segments of the first week or month, named as the table names it."""
+    value = {"week": "2026-03-02", "month": "2026-03"}[key]
+    frame = explain(made, f"{key}={value},component=compilation")
+    by = ettlog.ett(made, by=[key]).sort(key)
+    assert frame["gpu_hours"].sum() == pytest.approx(by["compilation_gpu_hours"][0])
+
+
+def test_a_row_of_attribute_is_what_its_optimization_works_on(made: Fleet) -> None:
+    """Cascade of trainer-start is start-up of recoveries only, in the parts the registry names."""
+    frame = explain(made, "optimization=trainer-start,tier=cascade,model=model-a")
+    assert set(frame["stage"]) == {"recovery"}
+    assert set(frame["start"]) == {1, 2}
+    assert "restore" not in set(frame["part"])
+    assert "zone" in frame["inferences"][0]
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["run@1@hang@2", "run@x", "colour=red", "model=", "optimization=nothing", "tier=nothing", "run@9", "model=m9"],
+)
+def test_what_means_nothing_is_refused(made: Fleet, golden: Fleet, row: str) -> None:
+    """A row of no known form, and one that names nothing, are usage errors that say what there is."""
+    with pytest.raises(UsageError):
+        explain(golden if row.startswith("run") else made, row)
+
+
+def test_command_shows_the_largest_of_a_sum(made: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum of many segments is cut for people and said to be; a machine gets all."""
+    monkeypatch.setattr(ettlog, "open", lambda _path: made)
+    monkeypatch.setattr("ettlog.cli.explain.LARGEST", 3)
+    shown = CliRunner().invoke(app, ["explain", "component=compilation"], catch_exceptions=False).stdout
+    assert "33 smaller segments not shown" in shown
+    rows = CliRunner().invoke(app, ["explain", "component=compilation", "--format", "jsonl", "-q"]).stdout.splitlines()
+    assert len(rows) == 36
+
+
+def test_reading_again_names_the_torn_file(tmp_path: Path) -> None:
+    """A compressed file that lost its end says so beside every segment that rests on it."""
+    logs = tmp_path / "logs" / "dove"
+    logs.mkdir(parents=True)
+    whole = gzip.compress((ROOT / "fixtures" / "tiny" / "logs" / "finch-7b-501001.out").read_bytes())
+    (logs / "finch-7b-501001.out.gz").write_bytes(whole[:-20])
+    ettlog.ingest([tmp_path / "logs"], tmp_path / "lake")
+    cut = ettlog.open(tmp_path / "lake")
+    frame = explain(cut, cut.table("job")["job"][0])
+    assert all("the file is torn" in text for text in frame["inferences"])
