@@ -169,8 +169,7 @@ def begin(run: Run) -> Iterator[str]:
         yield f" loading checkpoint from /data/exp{run.number}/ckpt at iteration {run.step}"
         run.tick(run.random.uniform(30, 200))
         yield (
-            f"  successfully loaded checkpoint from /data/exp{run.number}/ckpt [ t 0/4, p 0/2 ] at iteration "
-            f"{run.step}"
+            f"  successfully loaded checkpoint from /data/exp{run.number}/ckpt [ t 0/4, p 0/2 ] at iteration {run.step}"
         )
     else:
         yield f"WARNING: could not find the metadata file /data/exp{run.number}/ckpt/latest_checkpointed_iteration.txt "

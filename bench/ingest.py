@@ -100,7 +100,8 @@ def ripgrep(program: str, folder: Path, mode: str, workers: int, packed: bool, u
     """Return the rg command for the patterns of a mode: their literals, or the union of their regexes."""
     patterns = [one for one in load_all().patterns if mode == "all" or one.kind != STEP]
     command = [program, "--no-config", "-c", f"-j{workers}", *(["-z"] if packed else [])]
-    if union:
+    if union:  # ettlog's regexes are of bytes: in Unicode mode `\w` would be another set, and too big an automaton
+        command += ["--no-unicode", "--regex-size-limit", "1G"]
         return [*command, "-e", "|".join(dict.fromkeys(_union_part(one) for one in patterns)), str(folder)]
     listed = Path(tempfile.gettempdir()) / f"ettlog-literals-{os.getpid()}"
     listed.write_bytes(b"\n".join(dict.fromkeys(one.anchor for one in patterns)))
@@ -158,7 +159,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rg", default=shutil.which("rg"), help="path of ripgrep")
-    parser.add_argument("--union", action="store_true", help="give rg the union of the regexes, not their literals")
+    parser.add_argument("--literals", action="store_true", help="give rg the literals, not the union of the regexes")
     options = parser.parse_args()
     packed = any(path.suffix == ".gz" for path in options.folder.iterdir())
     size = text_bytes(options.folder, packed) / 1e6
@@ -171,7 +172,8 @@ def main() -> None:
         ours, theirs = [], []
         for _ in range(options.rounds):
             ours.append(measure(ettlog(options.folder, mode, options.workers)))
-            theirs.append(measure(ripgrep(options.rg, options.folder, mode, options.workers, packed, options.union)))
+            command = ripgrep(options.rg, options.folder, mode, options.workers, packed, not options.literals)
+            theirs.append(measure(command))
         us, rg = sorted(ours)[len(ours) // 2], sorted(theirs)[len(theirs) // 2]
         peak = max(one.peak_mib for one in ours)
         print(

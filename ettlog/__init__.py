@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ettlog.jobs import jobs as jobs
     from ettlog.plan import plan as plan
     from ettlog.reliability import reliability as reliability
+    from ettlog.rollouts import rollouts as rollouts
+    from ettlog.scale import at_scale as at_scale
     from ettlog.snapshot import snapshot as snapshot
     from ettlog.status import status as status
     from ettlog.terms import terms as terms
@@ -42,6 +44,7 @@ _HOMES = {
     "Fleet": "fleet",
     "advise": "advise",
     "alerts": "alerts",
+    "at_scale": "scale",
     "attribute": "attribute",
     "check": "check",
     "compare": "compare",
@@ -53,6 +56,7 @@ _HOMES = {
     "plan": "plan",
     "reliability": "reliability",
     "snapshot": "snapshot",
+    "rollouts": "rollouts",
     "status": "status",
     "terms": "terms",
     "timeline": "timeline",
@@ -61,8 +65,8 @@ _HOMES = {
 """Public name -> the module that holds it."""
 
 __all__ = [
-    "EttlogError", "Fleet", "advise", "alerts", "attribute", "check", "compare", "ett", "explain", "ingest", "jobs",
-    "open", "plan", "reliability", "snapshot", "status", "terms", "timeline", "what_if",
+    "EttlogError", "Fleet", "advise", "alerts", "at_scale", "attribute", "check", "compare", "ett", "explain", "ingest",
+    "jobs", "open", "plan", "reliability", "rollouts", "snapshot", "status", "terms", "timeline", "what_if",
 ]  # fmt: skip
 
 

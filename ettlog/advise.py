@@ -66,6 +66,14 @@ def advise(fleet: Fleet, **selection: Unpack[Selection]) -> pl.DataFrame:
     )
 
 
+def loop_of(fleet: Fleet, timeline: Timeline, rows: pl.DataFrame) -> Loop:
+    """Return what the logs of some jobs show of their loops; `rows` are their segments, of `ett_sums.rows`."""
+    import polars as pl
+
+    saves = _saves(fleet.table("checkpoint"), timeline)
+    return _loop(rows, saves.filter(pl.col("job").is_in(rows["job"].unique().to_list())))
+
+
 def _saves(checkpoint: pl.DataFrame, timeline: Timeline) -> pl.DataFrame:
     """Return job, k and first instant of every save inside a loop: the one after the last step is of the shutdown."""
     import polars as pl

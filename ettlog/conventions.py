@@ -89,13 +89,14 @@ def _member(value: str, place: str, allowed: Sequence[str]) -> None:
             todo="use one of these",
         )
 
+
 FRAMES = {
     "credit": "credit",
     "models": "what each model's first and last period hold",
     "effects": "evidence for a cause: staggered rollouts and their gates",
     "study": "the event study: share saved by week since the rollout",
     "overlap": "what optimizations of one place would get by other rules",
-    "cells": "every model and component with p and q",
+    "cells": "overhead per 100 effective hours of every model and component, with p and q",
     "shift": "the fleet's ETT inside models against mix, entry, exit",
     "ledger": "the exact ledger, link by link and cell by cell",
 }

@@ -18,6 +18,8 @@ from ettlog.schema import LAKE_VERSION, PARSER_VERSION, TABLES, arrow_schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ettlog.parse.spool import Spool
+
 CONFIG_NAME = "ettlog.toml"
 REGISTRY_NAME = "optimizations.toml"
 LOCK_NAME = "lock"
@@ -30,7 +32,7 @@ _OWN = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}\Z|{re.escape(durable.TEMP
 _TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, *TABLES}
 
 
-def parquet(table: str, rows: pa.Table) -> bytes:
+def parquet(table: str, rows: pa.Table | Spool) -> bytes:
     """Return the Parquet file of a fact table as bytes that depend on the rows alone: no clock, no path, no host."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -38,13 +40,29 @@ def parquet(table: str, rows: pa.Table) -> bytes:
     schema = arrow_schema(table).with_metadata(
         {"ettlog.table": table, "ettlog.lake_version": str(LAKE_VERSION), "ettlog.parser_version": str(PARSER_VERSION)}
     )
-    rows = rows.select(schema.names).cast(schema).unify_dictionaries()
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, schema, write_page_checksum=True, **_layout(schema, rows.num_rows)) as file:
-        # One row group in memory at a time, and in one piece: how the rows came in chunks must not show in the bytes.
-        for start in range(0, max(rows.num_rows, 1), ROW_GROUP):
-            file.write_table(rows.slice(start, ROW_GROUP).combine_chunks(), ROW_GROUP)
+        for group in _row_groups(rows if isinstance(rows, pa.Table) else rows.batches(), schema):
+            file.write_table(group, ROW_GROUP)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _row_groups(rows: pa.Table | Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield the rows a group at a time, each in one piece: how they came in batches must not show in the bytes."""
+    import pyarrow as pa
+
+    left = schema.empty_table()
+    for batch in [rows] if isinstance(rows, pa.Table) else rows:
+        more = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+        left = pa.concat_tables([left, more.select(schema.names).cast(schema)])
+        while left.num_rows > ROW_GROUP:
+            yield _in_one_piece(left.slice(0, ROW_GROUP))
+            left = left.slice(ROW_GROUP)
+    yield _in_one_piece(left)
+
+
+def _in_one_piece(rows: pa.Table) -> pa.Table:
+    return rows.unify_dictionaries().combine_chunks()
 
 
 def _layout(schema: pa.Schema, rows: int) -> dict[str, object]:

@@ -236,6 +236,7 @@ JOIN_RULES: dict[str, str] = {
     "line": "a line of the log names it",
     "file name": "the file's name tells it",
     "folder": "the folder's name tells it",
+    "pod name": "the file, or its folder, is named after a pod or task of the job",
     "name rule": "a rule of the configuration (jobs.rules) maps the name to it",
     "job name": "the scheduler's name of the job is the log's",
     "requeue chain": "another attempt of one scheduler id, with a submission of its own",
@@ -318,6 +319,10 @@ SAVE_STALL: str = "save_stall"
 """The part in which the loop waits for a checkpoint save."""
 LOADED: str = "loaded"
 """State of a checkpoint that was read, not written."""
+COMPILATION: str = "compilation"
+"""The component that a warm cache shortens."""
+REPLAY: str = "replay"
+"""The part in which steps are trained again."""
 EVALUATION: str = "evaluation"
 """The part that a setting may count as effective."""
 

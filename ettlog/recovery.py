@@ -9,6 +9,8 @@ from ettlog.jobs import named
 from ettlog.lifecycle import CAUSES, RECOVERY_KINDS, RECOVERY_PHASES, START_KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
     from ettlog.fleet import Fleet
@@ -39,8 +41,8 @@ def recoveries(fleet: Fleet, job: str) -> pl.DataFrame:
     return frame.with_columns(stamps).select(COLUMNS)
 
 
-def by_cause(fleet: Fleet) -> pl.DataFrame:
-    """Return what recoveries take, one row per kind and cause, the costliest first.
+def by_cause(fleet: Fleet, jobs: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return what recoveries take, one row per kind and cause, the costliest first; `jobs` names the only ones counted.
 
     Columns: `kind`, `cause` (of the end before; the last of `lifecycle.CAUSES` where none is named), `jobs`,
     `recoveries`, `came_back` (reached a new step), `gpu_hours` (null where GPUs are not known), `total_us` and one
@@ -52,6 +54,8 @@ def by_cause(fleet: Fleet) -> pl.DataFrame:
     import polars as pl
 
     frame = fleet.table("recovery").filter(pl.col("kind").is_in(RECOVERY_KINDS))
+    if jobs is not None:
+        frame = frame.filter(pl.col("job").is_in(list(jobs)))
     if frame.is_empty():
         raise NoDataError(
             "there is no recovery to show",

@@ -29,7 +29,7 @@ CORE = {"job", "start", "segment", "source"}
 """Relations without which a snapshot answers nothing."""
 BEHIND = ("_phase", "_piece", "_placed", "_save", "_steady")
 """Steps between the public relations that answers read beside them."""
-SETTINGS = ("owners", "attribute.basis", "ett.basis", "ett.evaluation")
+SETTINGS = ("owners", "attribute.basis", "ett.basis", "ett.evaluation", "slo")
 """Settings that shape answers and not relations: a snapshot keeps those in force."""
 
 

@@ -106,6 +106,10 @@ def _hours(value: float) -> str:
     return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size else "0"
 
 
+def _p(value: float) -> str:
+    return "<0.001" if value < 0.0005 else f"{value:.3f}"
+
+
 def _rounded(value: float) -> str:
     return f"{round(value, 1) + 0.0:.1f}"  # adding zero turns -0.0 into 0.0
 
@@ -144,6 +148,7 @@ KINDS: dict[str, Callable[..., str]] = {
     "int": lambda value: f"{value:,}",
     "number": _plain,
     "hours": _hours,
+    "p": _p,
     "level": lambda value: f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}",
     "q": lambda value: f"{value:.4f}".lstrip("0") if value >= 0.0001 else "<.0001",
     "percent": lambda value: f"{_rounded(100 * value)} %",

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ettlog import sink
 from ettlog.jobs import named
+from ettlog.lifecycle import COMPONENTS
 
 if TYPE_CHECKING:
     import polars as pl
 
     from ettlog.fleet import Fleet
 
+LETTERS = dict(zip(COMPONENTS, "qic#ws?", strict=True))
+"""Component -> the letter it has in a chart."""
+WIDTH = 64
+"""Cells of a chart."""
+TALLEST = 60
+"""Starts that a chart shows, the last ones."""
 SEGMENT_COLUMNS = (
     "start", "kind", "component", "part", "stage", "begin_at", "end_at", "duration_us", "gpus", "allocated", "inferred",
     "evidence",
@@ -49,3 +57,43 @@ def timeline(fleet: Fleet, job: str, *, starts: bool = False) -> pl.DataFrame:
         )
         .select(SEGMENT_COLUMNS)
     )
+
+
+def chart(segments: pl.DataFrame, starts: pl.DataFrame, width: int = WIDTH) -> list[str]:
+    """Return a job as lines of text: a row per start over the job's wall, each cell the letter of what took most of it.
+
+    `segments` and `starts` are the frames of `timeline`. At the right stands how the start ended.
+    """
+    frame = segments.select("start", "component", "begin_at", "end_at").drop_nulls("begin_at")
+    if frame.is_empty():
+        return []
+    zero: Any = frame["begin_at"].min()
+    end: Any = frame["end_at"].max()
+    cell = (end - zero).total_seconds() / width or 1.0
+    rows: dict[int | None, list[dict[str, float]]] = {}
+    for start, component, begin_at, end_at in frame.iter_rows():
+        cells = rows.setdefault(start, [{} for _ in range(width)])
+        _spread(cells, component, (begin_at - zero).total_seconds() / cell, (end_at - zero).total_seconds() / cell)
+    ended = starts.select("k", "kind", "cause", "end_state").iter_rows()
+    ends: dict[int | None, tuple[str, str]] = {k: (kind, cause or state or "") for k, kind, cause, state in ended}
+    numbers = sorted(rows, key=lambda start: -1 if start is None else start)
+    left_out = len(numbers) - TALLEST
+    lines = [_key(set(frame["component"])) + (f"; the first {left_out} are left out" if left_out > 0 else "")]
+    for start in numbers[-TALLEST:]:
+        kind, said = ends.get(start, ("", ""))
+        name = "" if start is None else str(start)
+        text = "".join(LETTERS[max(held, key=lambda part: held[part])] if held else "." for held in rows[start])
+        lines.append(sink.display(f"{name:>4} {kind or '':<10} {text} {said}".rstrip()))
+    return lines
+
+
+def _key(there: set[str]) -> str:
+    return "each row is a start: " + ", ".join(f"{LETTERS[name]} {name}" for name in COMPONENTS if name in there)
+
+
+def _spread(cells: list[dict[str, float]], component: str, begin: float, end: float) -> None:
+    """Add an interval, in cells, to each cell it touches, by how much of the cell it takes."""
+    for number in range(int(begin), min(len(cells), int(end) + 1)):
+        share = min(end, number + 1) - max(begin, number)
+        if share > 0:
+            cells[number][component] = cells[number].get(component, 0.0) + share

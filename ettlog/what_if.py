@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
-from ettlog import cascade, ett_sums
+from ettlog import cascade, ett_sums, warm
 from ettlog.conventions import settle
 from ettlog.errors import NoDataError, UsageError
 from ettlog.ett import Selection, load, matching, period
-from ettlog.lifecycle import COMPONENTS, PARTS, RECOVERY_KINDS
+from ettlog.lifecycle import COMPILATION, COMPONENTS, PARTS, RECOVERY_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,11 +29,14 @@ NOISE = 1e-9
 
 
 class Change(NamedTuple):
-    """What is supposed: factor per part, how often recoveries come, and the GPUs of every job as a multiple."""
+    """What is supposed: factor per part, how often recoveries come, the GPUs of every job as a multiple, and whether
+    every start finds its compile cache warm.
+    """
 
     factors: dict[str, float]
     failures: float
     gpus: float
+    warm: bool = False
 
 
 class Run(NamedTuple):
@@ -57,6 +60,7 @@ def what_if(
     scale: Mapping[str, float] | None = None,
     failures: float = 1.0,
     gpus: float = 1.0,
+    warm_cache: bool = False,
     **selection: Unpack[Selection],
 ) -> pl.DataFrame:
     """Return what the same work would have taken under changed costs, one row for all and one per model.
@@ -74,11 +78,13 @@ def what_if(
         failures: how often failures and preemptions come, as a factor.
         gpus: GPUs of every job, as a factor: work is divided, faults come as many times as often. Assumed: linear
             scaling, and starts that take as long as before.
+        warm_cache: starts that did not find their compile cache warm compile as long as warm ones of their model do
+            (`warm.factors`).
         selection: window and jobs.
 
     Raises:
         UsageError: a name is no part or component, or a factor is not a number from 0 up (`gpus`: above 0).
-        NoDataError: no job with a start held hardware in the window.
+        NoDataError: no job with a start held hardware in the window, or no start is known to have been warm.
     """
     import polars as pl
 
@@ -92,6 +98,9 @@ def what_if(
             "there is no job to run again", where="relation segment", why="no job with a start held hardware here",
             todo="widen the window, or see `ettlog jobs`",
         )  # fmt: skip
+    if warm_cache:
+        # the relation of compile caches has the name of the component
+        change, rows = change._replace(warm=True), warm.factors(rows, fleet.table(COMPILATION))
     return _summed([_run(part, change) for _, part in rows.group_by("job", maintain_order=True)])
 
 
@@ -119,7 +128,7 @@ def _factor(value: float, where: str, *, above: bool = False) -> float:
 
 def _run(rows: pl.DataFrame, change: Change) -> Run:
     """Run one job again, and say where the difference in wall hours lies."""
-    now, then = _launches(rows, {}), _launches(rows, change.factors)
+    now, then = _launches(rows, {}), _launches(rows, change.factors, warm_cache=change.warm)
     direct, repeated, other = _plain(now, then)
     effective = sum(one.effective for one in now)
     before, met = cascade.replay(now, now)
@@ -142,13 +151,15 @@ def _plain(now: list[cascade.Launch], then: list[cascade.Launch]) -> tuple[float
     return starts[False], starts[True], rest
 
 
-def _launches(rows: pl.DataFrame, factors: Mapping[str, float]) -> list[cascade.Launch]:
+def _launches(rows: pl.DataFrame, factors: Mapping[str, float], *, warm_cache: bool = False) -> list[cascade.Launch]:
     """Return the starts of a job in hours, with the time of its parts scaled."""
     import polars as pl
 
     factor = pl.col("part").replace_strict(factors, default=1.0, return_dtype=pl.Float64)
     hours = (pl.col("end_us") - pl.col("begin_us")) / ett_sums.MICROS_PER_HOUR * factor
     starting, ending = pl.col("stage").is_in(STARTING), pl.col("stage") == SHUTDOWN
+    if warm_cache:
+        hours = hours * pl.when(starting & (pl.col("component") == COMPILATION)).then(pl.col("warm")).otherwise(1.0)
     new = pl.col("component") == ett_sums.EFFECTIVE
     sums = rows.sort("start", "begin_us").group_by("start", maintain_order=True).agg(
         hours.filter(starting).sum().alias("cost"), hours.filter(new & ~starting).sum().alias("effective"),

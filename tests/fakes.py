@@ -42,6 +42,7 @@ def golden_fleet(name: str = "run") -> FakeFleet:
             "cluster": ["alpha", "alpha"],
             "launched_at": pl.Series([None, None], dtype=pl.Datetime("us")),
             "end_state": ["failed", "completed"],
+            "cause": pl.Series([None, None], dtype=pl.String),
         }
     )
     job = pl.DataFrame(

@@ -13,7 +13,17 @@ import polars as pl
 import pytest
 
 from ettlog import cascade, registry
-from ettlog.attribute import attribute_ledger, overlap, phases, points, reliability, survival, uncertainty
+from ettlog.attribute import (
+    attribute_ledger,
+    changes,
+    overlap,
+    phases,
+    points,
+    reliability,
+    scheduling,
+    survival,
+    uncertainty,
+)
 from ettlog.attribute.methods import METHODS, Factors
 from ettlog.attribute.mix import Side, shift
 from tests.ledgers import ledger, start
@@ -500,3 +510,74 @@ def test_the_curve_around_the_best_interval_is_flat(save: float, mttf: float, co
     best = reliability.best_interval(save, mttf)
     worse = max(wall(2 * best), wall(best / 2)) / wall(best) - 1
     assert worse == pytest.approx(cost, rel=0.2)
+
+
+# 10. Scheduler variance
+
+
+def jobs(rng: np.random.Generator, n: int, gain: float) -> scheduling.Side:
+    """Return n jobs of 100 h: about 10 h of scheduling (sd 4), start-up of 15 h less `gain`, the rest effective."""
+    sched = np.clip(rng.normal(10, 4, n), 1, None)
+    other = rng.normal(15 - gain, 1.5, n)
+    return scheduling.Side(100 - sched - other, np.full(n, 100.0), sched)
+
+
+def test_scheduling_makes_most_of_the_noise_and_can_be_taken_out() -> None:
+    """A gain of 10 points: the interval shrinks to less than half, the control variate keeps the 10 points."""
+    rng = np.random.default_rng(20)
+    found = scheduling.views(jobs(rng, 60, 0.0), jobs(rng, 60, 10.0))
+    widths = [view.high - view.low for view in found]
+    assert widths[1] < 0.5 * widths[0]
+    assert found.adjusted.estimate == pytest.approx(0.10, abs=0.01)
+    assert found.adjusted.low <= 0.10 <= found.adjusted.high
+
+
+def test_dropping_scheduling_estimates_another_thing() -> None:
+    """Without noise: 80 of 100 h against 70, 10 h of scheduling each: 10 points, of the wall without it 11.1."""
+    sides = [
+        scheduling.Side(np.array([ett - 1, ett + 1.0]), np.array([100.0, 100.0]), np.array([10.0, 10.0]))
+        for ett in (70.0, 80.0)
+    ]
+    found = scheduling.views(*sides)
+    assert found.raw.estimate == pytest.approx(0.10)
+    assert found.excluding.estimate == pytest.approx(10 / 90)
+
+
+def test_variance_shares_of_three_components() -> None:
+    """Uncorrelated parts of variance 80.5, 17.7 and 1.8: those are their shares in percent."""
+    signs = np.array([[1, 1, 1, 1, -1, -1, -1, -1], [1, 1, -1, -1, 1, 1, -1, -1], [1, -1, 1, -1, 1, -1, 1, -1]])
+    parts = {
+        name: math.sqrt(variance) * row
+        for name, variance, row in zip(("scheduling", "compile", "init"), (80.5, 17.7, 1.8), signs, strict=True)
+    }
+    found = uncertainty.variance_shares(parts)
+    assert [round(100 * share, 1) for share in found.values()] == [80.5, 17.7, 1.8]
+
+
+# 13. Changes of level
+
+
+def test_the_partition_is_that_of_ruptures() -> None:
+    """Steps at 60 and 140: where ruptures' exact search finds them with the same cost, penalty and shortest segment."""
+    import ruptures
+
+    rng = np.random.default_rng(13)
+    series = np.repeat([10.0, 7.0, 9.0], [60, 80, 60]) + rng.normal(0, 0.8, 200)
+    penalty = 3 * math.log(200) * 0.64
+    theirs = ruptures.Pelt(model="l2", min_size=changes.SHORTEST, jump=1).fit(series).predict(pen=penalty)
+    assert changes.partition(series, penalty) == theirs[:-1]
+    assert theirs[:-1] == [pytest.approx(60, abs=2), pytest.approx(140, abs=2)]
+
+
+def test_run_length_of_a_quiet_cusum() -> None:
+    """Slack .5 and threshold 5: without a change about 900 points until an alarm; a rise of one sd is called in 10."""
+    rng = np.random.default_rng(14)
+    draws = rng.normal(0, 1, (4_000, 800))
+    total, length = np.zeros(800), np.full(800, 4_000)
+    for index, row in enumerate(draws):
+        total = np.maximum(0, total + row - changes.SLACK)
+        fresh = (total > changes.ALARM) & (length == 4_000)
+        length[fresh] = index + 1
+    assert length.mean() == pytest.approx(900, rel=0.12)
+    called = [changes.cusum(rng.normal(1, 1, 200), 0.0, 1.0) for _ in range(300)]
+    assert np.mean([at + 1 for at in called if at is not None]) == pytest.approx(10, abs=1)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ettlog import registry
-from ettlog.attribute import METHODS, attribute_ledger
+from ettlog.attribute import METHODS, attribute_ledger, causes
 from ettlog.attribute.frames import CREDIT
 from ettlog.attribute.methods import Factors
 from ettlog.attribute.tiers import TIERS
@@ -58,6 +58,12 @@ def attributed(frame: pl.DataFrame, method: str, **options: Any) -> pl.DataFrame
     options.setdefault("registry", registered(list(OPTIMIZATIONS)))
     options.setdefault("replicates", 0)
     return attribute_ledger(frame, method=method, **options).credit
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deal the rollout dates out only a few times: what is tested here does not depend on how often."""
+    monkeypatch.setattr(causes, "DRAWS", 5)
 
 
 @pytest.mark.parametrize("method", NAMES)

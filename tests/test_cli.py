@@ -146,6 +146,23 @@ def test_timeline_shows_segments_with_evidence() -> None:
 
 
 @pytest.mark.usefixtures("golden")
+def test_timeline_begins_with_the_job_at_a_glance() -> None:
+    """A line says how long and how well the job ran; a chart of letters has a row per start, ends beside it.
+
+    The golden job: 300 minutes in 64 cells of 4.7; it queues for the first ten minutes, its recovery begins at 120.
+    """
+    lines = run("timeline", "run").stdout.splitlines()
+    assert lines[1] == "wall 04:50:00, 2 starts, 1 failure, 0 preemptions, end completed, ETT 60.3 %"
+    first, second = (line for line in lines if line.endswith(("failed", "completed")) and "  " in line and "#" in line)
+    assert first.split()[:2] == ["0", "first"]
+    assert first.split()[2].startswith("qq")
+    assert len(first.split()[2]) == len(second.split()[2]) == 64
+    assert second.split()[2].startswith(".")
+    data = run("timeline", "run", "--format", "csv")
+    assert "each row is a start" not in data.stdout + data.stderr
+
+
+@pytest.mark.usefixtures("golden")
 def test_timeline_knows_a_job_by_a_part_of_its_name() -> None:
     """A unique beginning is enough; an unknown name is refused with the names that are near."""
     assert run("timeline", "ru").exit_code == 0

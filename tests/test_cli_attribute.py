@@ -112,8 +112,7 @@ def test_without_registry_it_says_how_to_name_work(monkeypatch: pytest.MonkeyPat
 def test_the_factor_is_a_measured_number_with_bounds() -> None:
     """1 + NoF is printed with its interval, how that was had, and how many jobs stand behind it."""
     factor = next(line for line in run("attribute").stdout.splitlines() if line.startswith("NoF: "))
-    assert "4.00 (3.50 to 4.60, 95 %) x direct" in factor
-    assert "exact Poisson, n = 7 jobs" in factor
+    assert "4.00 x direct (1 + NoF: 3.50 to 4.60, exact Poisson, n = 7)" in factor
 
 
 @pytest.mark.usefixtures("asked")

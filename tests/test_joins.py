@@ -236,3 +236,31 @@ def test_every_rule_has_a_sentence() -> None:
 
     named = relations()["link"].columns["rule"].split(", ")
     assert set(named) == set(JOIN_RULES)
+
+
+POD = "run-w-0-{n}-x7k2p"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "logs/{pod}.log",
+        "logs/containers/{pod}_team_train-0123456789abcdef.log",
+        "logs/pods/team_{pod}_01234567-89ab-cdef-0123-456789abcdef/train/0.log",
+    ],
+)
+def test_logs_named_after_pods_are_of_their_job(path: str) -> None:
+    """Two pods of one job wrote a log each, in the places where kubectl and kubelet put them: one job, one start."""
+    logs, alloc = [], []
+    for n in range(2):
+        pod = POD.format(n=n)
+        log = Log(f"p{n}", path=path.format(pod=pod), job_name=pod, job_by="file name", stream=pod)
+        log.say(2, "launch")
+        log.step(4, 1)
+        logs.append(log)
+        alloc.append(record(line=2 + n, id="run", raw="u", name="run", record="task", task=pod, start=1, end=6, gpus=8))
+    made = fleet(*logs, alloc=alloc)
+    assert jobs(made) == {"run": 1}
+    found = joins(made)
+    assert set(found.filter(pl.col("what") == "log")["rule"]) == {"pod name"}
+    assert found.filter(pl.col("what") == "record").select("job", "rule").rows() == [("run", "job name")]

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ettlog.parse import k8s, k8s_pod_text
+from ettlog.parse import k8s, k8s_object, k8s_pod_text
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 OPTIONS = ScanOptions()
@@ -253,3 +253,12 @@ def test_pod_starts_as_a_table(tmp_path: Path) -> None:
         ("exp-3f", "exp-3f-worker-12", "gpu-node-5"),
     ]
     assert parsed.lines == {"matched": 2, "bad_record": 1}
+
+
+def test_slices_of_gpus_are_not_taken_for_none() -> None:
+    """A pod with two slices holds a share of a GPU that is not counted: unknown, never zero; claims are the same."""
+    slices = [{"name": "t", "resources": {"limits": {"nvidia.com/mig-3g.40gb": "2"}}}]
+    for spec in ({"containers": slices}, {"containers": [{"name": "t"}], "resourceClaims": [{"name": "gpu"}]}):
+        assert k8s_object.gpus_of_pod(spec) is None
+    assert k8s_object.gpus_of_pod({"containers": [{"name": "t", "resources": {"limits": {"amd.com/gpu": "8"}}}]}) == 8
+    assert k8s_object.gpus_of_pod({"containers": [{"name": "t"}]}) == 0

@@ -294,3 +294,12 @@ def test_rayjob_start_time_is_that_of_the_set_up(tmp_path: Path, info: Row) -> N
     assert (rows[1]["start_us"], rows[1]["end_us"]) == (
         (us("08:09:00"), us("08:39:00")) if info else (None, us("08:40:00"))
     )
+
+
+def test_a_train_job_asks_for_the_gpus_of_all_its_nodes(tmp_path: Path) -> None:
+    """Two nodes of eight GPUs; where the runtime decides, nothing is told."""
+    trainer = {"numNodes": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": "8"}}}
+    (row,) = read(tmp_path, made("TrainJob", "trainer.kubeflow.org/v1alpha1", {}, {"trainer": trainer}))
+    assert row["gpus_requested"] == 16
+    (row,) = read(tmp_path, made("TrainJob", "trainer.kubeflow.org/v1alpha1", {}, {"trainer": {"numNodes": 2}}))
+    assert row["gpus_requested"] is None

@@ -61,3 +61,14 @@ def test_workers_without_steps_before_the_first_launcher_are_no_launch() -> None
     marks = [_mark(1, WORKER, rank=0), _mark(10, WORKER, rank=0), _mark(20, LAUNCHER), _mark(40, LAUNCHER)]
     assert number(marks, []) == [20, 40]
     assert number(marks, [15]) == [1, 10, 20, 40]
+
+
+def test_a_crash_loop_that_only_agents_announce_is_several_launches() -> None:
+    """An agent announces, its worker shows and dies before any step; the agent that announces again opens a launch."""
+    agent, worker, end = ("a", None, None), ("w", None, None), ("e", None, None)
+    loop = [
+        mark
+        for line in (1, 11, 21)
+        for mark in (Mark(line, 3, False, agent), Mark(line + 1, WORKER, False, worker), Mark(line + 5, END, True, end))
+    ]
+    assert number(loop, []) == [1, 11, 21]

@@ -24,8 +24,9 @@ LAYERS = (
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "explain", "lacks"}
     | {"terms", "recovery", "unsaid", "explain_rows"}
-    | {"alerts", "nodes"}
-    | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"},
+    | {"alerts", "nodes", "scale", "warm"}
+    | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"}
+    | {"rollouts", "rollouts_find", "rollouts_text"},
     {"snapshot"},
     {"plot"},
     {"report", "export"},
@@ -50,6 +51,7 @@ HEAVY = {"duckdb", "polars", "pyarrow", "scipy", "matplotlib", "rich", "numpy"}
 
 LITERALS_ALLOWED: dict[str, set[str]] = {
     "ettlog.schema": {"exit_code"},  # a column of scheduler records has the same name
+    "ettlog.rollouts_find": {"compilation"},  # a relation has the same name
     "ettlog.export.grafana": {"placement"},  # a key of Grafana's legends
 }
 """Names of the vocabulary that a module may write out, each with its reason beside it."""

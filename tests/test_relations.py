@@ -88,7 +88,7 @@ def test_case_gives_its_rows(name: str, case: dict[str, Any]) -> None:
     """The relation has exactly the expected rows, in its own order."""
     frame = build(case).table(name)
     for column, value in case.get("where", {}).items():
-        frame = frame.filter(frame[column] == value)
+        frame = frame.filter(frame[column].is_in(value if isinstance(value, list) else [value]))
     expected = [
         tuple(plain(column, cell) for column, cell in zip(case["columns"], row, strict=True)) for row in case["rows"]
     ]

@@ -46,7 +46,9 @@ def fleet(
     )  # fmt: skip
     job = pl.DataFrame([(name, names.get(name, "m7"), "alpha", "h100") for name in days], orient="row")
     job.columns = ["job", "model", "cluster", "platform"]
-    return cast("Fleet", FakeFleet({"segment": segment, "start": start, "job": job}))
+    job = job.with_columns(open=pl.lit(value=False))
+    tables = {"segment": segment, "start": start, "job": job, "allocation": job.select("job"), "source": job}
+    return cast("Fleet", FakeFleet(tables))
 
 
 def failures(frame: pl.DataFrame) -> pl.DataFrame:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
+import re
+import shlex
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,11 +16,14 @@ import pytest
 
 import ettlog
 from ettlog import fleet as fleets
+from ettlog.config import Config
 from ettlog.errors import NoDataError
 from ettlog.fleet import Fleet
 from ettlog.report import build
+from ettlog.report.budgets import budgets, states
 from ettlog.report.failures import failure_rows, recovery_rows
 from ettlog.report.page import Notes, Page, Section, render
+from ettlog.report.scope import Scope
 from ettlog.report.wall import interval
 from ettlog.sink import display
 from ettlog.windows import Window
@@ -175,6 +181,56 @@ def test_identifiers_are_unique(published: str) -> None:
     """No two elements of the page share an id, those of pictures included."""
     ids = list(Dom(published).values("id"))
     assert len(ids) == len(set(ids))
+
+
+def test_numbers_lead_to_how_they_are_counted(tiny: str) -> None:
+    """Every tile, table and picture of a section links to its explanation; every link of the page leads somewhere."""
+    dom = Dom(tiny)
+    ids = set(dom.values("id"))
+    links = list(dom.values("href"))
+    assert {link.removeprefix("#") for link in links} <= ids
+    explained = {link for link in links if link.endswith("-counted")}
+    assert explained == {f"#{name}-counted" for name in SECTIONS if f"{name}-counted" in ids}
+    tags = [tag for tag, _ in dom.tags]
+    places = tags.count("table") + tags.count("figure") + tags.count("dt")
+    assert sum(link in explained for link in links) == places
+
+
+def test_commands_of_the_page_explain(tiny_lake: Path, tiny: str) -> None:
+    """Each `ettlog explain` that a table shows names a row that it explains."""
+    commands = set(re.findall(r"<td[^>]*><code>ettlog explain ([^<]+)</code>", tiny))
+    assert len(commands) > 3
+    opened = fleets.open(tiny_lake)
+    for row in commands:
+        assert ettlog.explain(opened, *shlex.split(html.unescape(row))).height > 0
+
+
+def test_budgets_show_what_is_used_of_them(tiny_lake: Path) -> None:
+    """With budgets in ettlog.toml each has a row, and its owner the state; what is used is overhead over effective."""
+    opened = fleets.open(tiny_lake)
+    assert "No budget is set" in Dom(build(opened)).text()
+    opened.config = Config({"slo": {"compilation": 0.5, "wasted_training": 0.5}})
+    found = budgets(Scope(opened, {}))
+    assert found is not None
+    hours = ettlog.ett(opened).row(0, named=True)
+    over = hours["wasted_training_gpu_hours"] / hours["effective_training_gpu_hours"]
+    row = found.filter(pl.col("component") == "wasted_training").row(0, named=True)
+    assert row["overhead"] == pytest.approx(over)
+    assert row["state"].startswith(("over (", "burning ("))
+    assert "wasted_training: " + row["state"] in Dom(build(opened)).text()
+
+
+def test_state_of_an_owner_is_that_of_the_worst_budget() -> None:
+    """Of two budgets of one owner the one that burns, else the one that is used more, is told."""
+    rows = {"owner": ["a", "a", "b", "b"], "component": ["p", "q", "r", "s"], "burning": ["", "page", "", ""]}
+    table = pl.DataFrame({**rows, "used": [2.0, 0.5, 0.4, 0.6], "state": ["over", "burning (page)", "low", "high"]})
+    assert states(table) == {"a": "q: burning (page)", "b": "s: high"}
+    assert states(None) == {}
+
+
+def test_recoveries_are_taken_apart_in_a_picture(tiny: str) -> None:
+    """The section of recoveries holds the anatomy by cause."""
+    assert "anatomy-figure_1" in set(Dom(tiny).values("id"))
 
 
 def test_headers_can_be_reached_by_keyboard(tiny: str) -> None:

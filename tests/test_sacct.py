@@ -253,3 +253,25 @@ def test_any_bytes_give_outcomes_that_add_up(tmp_path_factory: pytest.TempPathFa
     parsed = sacct.read(path, ScanOptions())
     count = data.count(b"\n") + (not data.endswith(b"\n"))
     assert (parsed.n_lines, sum(parsed.lines.values())) == (count, count)
+
+
+TABLE = """\
+JobID           JobName      State               Start                 End   AllocTRES
+------------ ---------- ---------- ------------------- ------------------- -----------
+2113           pretrai+ CANCELLED+ 2031-04-05T06:00:00 2031-04-05T07:00:00 gres/gpu=8
+2113.batch        batch  COMPLETED 2031-04-05T06:00:00 2031-04-05T07:00:00 gres/gpu=8
+2114               eval OUT_OF_ME+ 2031-04-05T06:00:00 2031-04-05T06:30:00 cpu=64,gre+
+2115               wait    PENDING             Unknown             Unknown
+"""
+
+
+def test_the_table_that_sacct_prints_by_default_is_read(tmp_path: Path) -> None:
+    """Columns of fixed widths: a cut state is known by its beginning, cut resources say nothing."""
+    found = read(tmp_path, TABLE)
+    assert found.lines == {"ignored": 2, "matched": 4}
+    told = [(row["id"], row["record"], row["state"], row["gpus"]) for row in rows(found)]
+    assert told[0] == ("2113", "job", "CANCELLED", 8)
+    assert told[1][:2] == ("2113.batch", "step")
+    assert told[2] == ("2114", "job", "OUT_OF_MEMORY", None)
+    assert rows(found)[0]["end_us"] - rows(found)[0]["start_us"] == 3_600_000_000
+    assert rows(found)[3]["start_us"] is None

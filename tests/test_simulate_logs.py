@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 import ettlog
 from ettlog import simulate
-from ettlog.simulate import faults, template
+from ettlog.simulate import compare, faults, template
 from ettlog.simulate.dialect import dialect, names
 from ettlog.simulate.write import files
+from tests import simulating
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ettlog.simulate.run import Simulated
 
 US = 1_768_203_347_123_456
@@ -90,3 +94,42 @@ def test_the_same_seed_writes_the_same_bytes() -> None:
     every = faults.parse("all")
     assert files(small(jobs=5, ranks=2), every) == files(small(jobs=5, ranks=2), every)
     assert files(small(jobs=5)) != files(small(2, jobs=5))
+
+
+def test_a_lake_without_logs_holds_what_logs_would_tell(tmp_path: Path) -> None:
+    """Facts written straight into a lake give the true segments, every one of them to the microsecond."""
+    made = small(models=2, jobs=6, dialects=["titan"])
+    rows = simulate.write_lake(made, tmp_path / "lake")
+    assert rows["step"] == sum(one.steps for job in made.plans for one in job.starts)
+    found = ettlog.open(tmp_path / "lake").table("segment")
+    pieces = compare.differences(compare.told(made), found)
+    sure = pieces.filter(~pl.col("found_inferred"))
+    assert sure.filter(pl.col("truth_part") != pl.col("found_part")).height == 0
+    assert compare.ett(found) == compare.ett(made.segments)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_whole_logs_give_the_truth(seed: int, tmp_path: Path) -> None:
+    """Where logs are whole, ETT is exact, and no component holds another's time without saying that it may be wrong."""
+    made = simulate.fleet(simulating.spec(jobs=20, elastic=0.2, ranks=1 + seed), seed)
+    one = simulating.outcome(made, frozenset(), tmp_path)
+    assert one.error < 0.001
+    assert one.unflagged == 0
+    assert one.differs < 0.01 * one.held
+
+
+@pytest.mark.parametrize("fault", ["gzip", "zoneless", "ranks_missing", "skewed"])
+def test_a_fault_of_logs_costs_no_truth(fault: str, tmp_path: Path) -> None:
+    """Packed, zone-less, skewed and incomplete logs give ETT to a tenth of a point, and nothing wrong unflagged."""
+    made = simulate.fleet(simulating.spec(jobs=5, ranks=3), 3)
+    one = simulating.outcome(made, faults.parse(fault), tmp_path)
+    assert one.error < 0.1
+    assert one.unflagged == 0
+
+
+def test_with_every_fault_the_share_is_right_to_a_point(tmp_path: Path) -> None:
+    """Torn, rotated, duplicated, skewed, zone-less, incomplete, broken into, packed: ETT is right to a point."""
+    made = simulate.fleet(simulating.spec(jobs=20, ranks=2), 5)
+    one = simulating.outcome(made, faults.parse("all"), tmp_path)
+    assert one.error < 1
+    assert one.unflagged < 0.01 * one.held

@@ -127,9 +127,11 @@ def seconds(real: Fleet, name: str, column: str) -> dict[str, float]:
 
 
 def test_saves_inside_a_step_are_stalls_and_not_training(real: Fleet) -> None:
-    """Two saves of about two minutes each, one of them inside the printed duration of a step."""
+    """Two saves of about two minutes each: one inside the printed duration of a step, one behind the last step."""
     jobs = of_set(real, "start", "neox_llemma7b_resume8000")["job"].to_list()
-    stalls = real.table("segment").filter(pl.col("job").is_in(jobs), pl.col("part") == "save_stall").sort("begin_us")
+    saves = pl.col("part").is_in(["save_stall", "final_save"])
+    stalls = real.table("segment").filter(pl.col("job").is_in(jobs), saves).sort("begin_us")
+    assert stalls["part"].to_list() == ["save_stall", "final_save"]
     begins = stalls.select(pl.from_epoch("begin_us", time_unit="us")).to_series().to_list()
     ends = stalls.select(pl.from_epoch("end_us", time_unit="us")).to_series().to_list()
     assert begins == [datetime(2024, 2, 12, 1, 19, 14, 197000), datetime(2024, 2, 12, 1, 22, 2, 235000)]

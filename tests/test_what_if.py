@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,3 +142,35 @@ def test_cheaper_starts_never_cost_more_than_the_observed_job_and_its_faults(now
     observed = sum(one.cost + one.effective + one.lost + one.shutdown for one in now)
     assert sum(one.effective for one in now) - 1e-6 <= wall
     assert wall <= observed * (1 + 1e-9) + max(one.shutdown for one in now)
+
+
+def warmed(warmths: dict[tuple[str, int], str]) -> Fleet:
+    """Return two jobs: `a` compiles 8 h cold, then 2 h in its recovery; `b`, of another model, 4 h cold."""
+    first = (
+        Piece(0, "compile", "first_start", 480), Piece(0, "step", "steady", 600), Piece(1, "hang", "recovery", 60),
+        Piece(1, "compile", "recovery", 120), Piece(1, "step", "steady", 600),
+    )  # fmt: skip
+    other = (Piece(0, "compile", "first_start", 240), Piece(0, "step", "steady", 600))
+    made = timeline({"a": ("m7", segments("a", first)), "b": ("m8", segments("b", other))})
+    rows = [(job, k, warmth) for (job, k), warmth in warmths.items()]
+    compilation = pl.DataFrame(rows, schema={"job": pl.String, "k": pl.Int64, "warmth": pl.String}, orient="row")
+    tables = {"segment": made.segment, "start": made.start, "job": made.job, "compilation": compilation}
+    return cast("Fleet", FakeFleet(tables))
+
+
+def test_a_warm_cache_shortens_cold_starts_to_the_warm_ones() -> None:
+    """`a` compiles 2 h instead of 8; `b`, without a warm start of its model, as much shorter: a quarter of 4 h."""
+    made = warmed({("a", 0): "cold", ("a", 1): "warm", ("b", 0): "cold"})
+    rows = {row["model"]: row for row in ettlog.what_if(made, warm_cache=True).iter_rows(named=True)}
+    assert rows["m7"]["direct_gpu_hours"] == pytest.approx(8 * 6)
+    assert rows["m7"]["cascade_gpu_hours"] == pytest.approx(0)
+    assert rows["m8"]["direct_gpu_hours"] == pytest.approx(8 * 3)
+
+
+def test_without_a_warm_start_there_is_nothing_to_go_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The refusal says what to suppose instead; the header of a warm answer says what was supposed."""
+    with pytest.raises(NoDataError, match="no start is known"):
+        ettlog.what_if(warmed({("a", 0): "cold"}), warm_cache=True)
+    made = warmed({("a", 0): "cold", ("a", 1): "warm"})
+    monkeypatch.setattr(ettlog, "open", lambda _path: made)
+    assert "every compile cache warm" in run("what-if", "--warm-cache").stdout

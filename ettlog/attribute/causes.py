@@ -11,6 +11,7 @@ import polars as pl
 
 from ettlog.attribute import solo, staggered
 from ettlog.attribute.frames import GPU_HOUR
+from ettlog.attribute.periods import NEVER
 from ettlog.lifecycle import PARTS
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Case(NamedTuple):
 
     name: str
     parts: frozenset[str]
+    edges: NDArray[np.int64]
     rollout: NDArray[np.int64]
     rivals: list[NDArray[np.int64]]
     idle: frozenset[str]
@@ -86,17 +88,19 @@ def effects(panel: Panel, registry: Registry, window: Window, seed: int = 0) -> 
     rows: list[dict[str, Any]] = []
     study: list[tuple[Any, ...]] = []
     for case in _cases(panel, registry, window, weeks):
+        clean = _clean(starts, case)
         for tier in TIERS:
-            grid = _alone(_grid(panel, starts, case.parts, tier, case.rollout, weeks), case.rivals)
+            grid = _alone(_grid(panel, clean, case.parts, tier, case.rollout, weeks), case.rivals)
             if grid.amount.any():
-                rows.extend(_rows(panel, starts, case, tier, grid, seed))
+                rows.extend(_rows(panel, clean, case, tier, grid, seed))
                 study.extend((case.name, tier, *row) for row in staggered.event_study(*grid))
     return Found(pl.DataFrame(rows, schema=EFFECT), pl.DataFrame(study, schema=STUDY, orient="row"))
 
 
 def _cases(panel: Panel, registry: Registry, window: Window, weeks: int) -> list[Case]:
     """Return what can be asked: each optimization that came inside the window; those that came as one, as one."""
-    came = {item.name: _rollout(panel, item, window, weeks) for item in registry.optimizations}
+    edges = {item.name: _edges(panel, item) for item in registry.optimizations}
+    came = {name: _weeks(at, window, weeks) for name, at in edges.items()}
     live = [item for item in registry.optimizations if (came[item.name] < weeks).any()]
     busy = frozenset().union(*(item.parts for item in live))
     groups: dict[tuple[Any, ...], list[Optimization]] = {}
@@ -108,7 +112,7 @@ def _cases(panel: Panel, registry: Registry, window: Window, weeks: int) -> list
         names, parts = [item.name for item in group], frozenset().union(*(item.parts for item in group))
         rivals = [came[item.name] for item in live if item.name not in names and item.parts & parts]
         idle = frozenset(part.part for part in PARTS if part.part not in busy)
-        found.append(Case(" + ".join(names), parts, came[names[0]], rivals, idle))
+        found.append(Case(" + ".join(names), parts, edges[names[0]], came[names[0]], rivals, idle))
     return found
 
 
@@ -125,14 +129,22 @@ def _alone(grid: Grid, rivals: list[NDArray[np.int64]]) -> Grid:
     return Grid(np.where(mask, 0.0, grid.amount), np.where(mask, 0.0, grid.starts), grid.rollout)
 
 
-def _rollout(panel: Panel, optimization: Optimization, window: Window, weeks: int) -> NDArray[np.int64]:
+def _edges(panel: Panel, optimization: Optimization) -> NDArray[np.int64]:
+    """Return the instant of each unit's first rollout; NEVER where there is none."""
+    found = [optimization.boundaries(unit.model, unit.platform) for unit in panel.units]
+    return np.array([edges[0] if edges else NEVER for edges in found], dtype=np.int64)
+
+
+def _weeks(edges: NDArray[np.int64], window: Window, weeks: int) -> NDArray[np.int64]:
     """Return the week of each unit's first rollout; `weeks` where it never came inside the window."""
-    found = []
-    for unit in panel.units:
-        edges = optimization.boundaries(unit.model, unit.platform)
-        first = (edges[0] - window.since_us) // WEEK if edges else weeks
-        found.append(min(max(first, 0), weeks))
-    return np.array(found, dtype=np.int64)
+    return np.clip((edges - window.since_us) // WEEK, 0, weeks)
+
+
+def _clean(starts: pl.DataFrame, case: Case) -> pl.DataFrame:
+    """Leave out what a unit launched in the week of its rollout and before it: that cell counts as treated."""
+    units = pl.DataFrame({"unit": np.arange(len(case.edges)), "edge": case.edges, "on": case.rollout})
+    early = (pl.col("week") == pl.col("on")) & (pl.col("launched_us") < pl.col("edge"))
+    return starts.join(units, on="unit").filter(~early).drop("edge", "on")
 
 
 def _rows(panel: Panel, starts: pl.DataFrame, case: Case, tier: str, grid: Grid, seed: int) -> list[dict[str, Any]]:
@@ -144,8 +156,8 @@ def _rows(panel: Panel, starts: pl.DataFrame, case: Case, tier: str, grid: Grid,
         "optimization": case.name, "tier": tier, "estimator": IMPUTATION, "saved_gpu_hours": hours[0],
         "cut": found.share, "low": hours[1], "high": hours[2], "p": found.p, "pretrend_p": found.pretrend_p,
         "placebo_p": found.placebo_p, "control_p": found.control_p, "models": found.units,
-        "untreated_cells": found.untreated_cells, "dropped_cells": found.dropped_cells, "grade": found.grade,
-        "why": found.why,
+        "untreated_cells": found.untreated_cells, "dropped_cells": found.dropped_cells,
+        "grade": "B" if _shown(found) else "C", "why": found.why + _unshown(found),
     }  # fmt: skip
     beside = solo.effect(grid.amount, grid.starts, grid.rollout)
     if beside is None:
@@ -176,7 +188,15 @@ def _placed(sums: pl.DataFrame, units: int, weeks: int) -> Array:
     return grid
 
 
+def _shown(found: staggered.Effect) -> bool:
+    """Tell whether the gates hold, the p is at most .05 and the saving is above zero: then it is caused, B."""
+    return found.grade == "B" and found.p is not None and found.p <= staggered.LATE_P and found.saved > 0
+
+
+def _unshown(found: staggered.Effect) -> str:
+    return f"; no saving shown (p {found.p:.2f})" if found.grade == "B" and not _shown(found) else ""
+
+
 def grades(found: pl.DataFrame) -> dict[tuple[str, str], str]:
-    """Return (optimization, tier) -> B where the gates hold, the p is at most .05 and the saving is above zero."""
-    sure = found.filter((pl.col("grade") == "B") & (pl.col("p") <= staggered.LATE_P) & (pl.col("saved_gpu_hours") > 0))
-    return dict.fromkeys(sure.select("optimization", "tier").rows(), "B")
+    """Return (optimization, tier) -> B where a staggered rollout passed its gates and showed its saving."""
+    return dict.fromkeys(found.filter(pl.col("grade") == "B").select("optimization", "tier").rows(), "B")

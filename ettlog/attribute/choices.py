@@ -19,7 +19,7 @@ BASES = {
     "wall": "per GPU-hour held (time-boxed)",
 }
 BASELINES = {
-    "first": "all of each model's time before its first rollout",
+    "first": "all before each model's first rollout",
     "pre-rollout": "the 28 days before each model's first rollout",
 }
 """Named baselines; `FROM..TO` is a third."""

@@ -82,6 +82,12 @@ def _claim(registry: Registry, names: frozenset[str], cell: tiers.Cell) -> tuple
     return (" + ".join(claimants), cell.tier) if claimants else ("", "drift")
 
 
+def claims(book: Book) -> NDArray[np.bool_]:
+    """Tell for each link and cell whether an optimization claims its amount: (links, cells)."""
+    named = np.array([bool(row.optimization) for row in book.rows])
+    return np.asarray(named[book.amount])
+
+
 def claimed(registry: Registry, names: frozenset[str], cell: tiers.Cell) -> str:
     """Return the optimization or bundle that may claim a change of a cell's amount, or an empty text."""
     return _claim(registry, names, cell)[0]

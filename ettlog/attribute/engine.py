@@ -18,6 +18,7 @@ from ettlog.attribute import (
     pace,
     panel,
     points,
+    realised,
     rivals,
     shifted,
     tiers,
@@ -183,13 +184,16 @@ def _bootstrap(work: Work) -> _Boot | None:
     choices, blocks = work.choices, []
     if not choices.replicates:
         return None
+    counts, edges = intervals.clusters(work.panel, choices.cluster), work.panel.first_slot
+    stretched, claimed = realised.stretch(work.links, counts), credit.claims(work.book)
     for totals in intervals.replicates(work.panel, choices.seed, choices.replicates, choices.cluster):
         good = totals[intervals.usable(totals, choices.basis)]
         if len(good):
             made = decompose.change(work.panel, work.links, good, choices.basis, choices.method)
+            more = realised.amount(work.change, made, stretched, claimed)
+            made = made._replace(effects=made.effects._replace(amount=made.effects.amount + more))
             blocks.append(_posted(work, made)[0] * made.exposure[1][:, None] / frames.GPU_HOUR)
     hours = np.concatenate(blocks) if blocks else np.zeros((0, len(work.book.rows)))
-    counts, edges = intervals.clusters(work.panel, choices.cluster), work.panel.first_slot
     return _Boot(hours, [tuple(counts[a:b]) for a, b in pairwise(edges)])
 
 

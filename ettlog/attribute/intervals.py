@@ -102,11 +102,11 @@ def tail(strata: tuple[int, ...], level: float = LEVEL) -> float:
     and a normal tail is too short for few; the expanded percentile Phi(-sqrt(n / (n - 1)) t) mends both (Hesterberg
     2015), with the degrees of freedom of all strata.
     """
-    from scipy import stats
+    from scipy import special
 
     freedom, mean = sum(n - 1 for n in strata), sum(strata) / len(strata)
-    wide = math.sqrt(mean / (mean - 1)) * float(stats.t.ppf((1 + level) / 2, freedom))
-    return float(stats.norm.sf(wide)) * 100
+    wide = math.sqrt(mean / (mean - 1)) * float(special.stdtrit(freedom, (1 + level) / 2))
+    return float(special.ndtr(-wide)) * 100
 
 
 def bounds(values: Array, estimate: float, strata: tuple[int, ...]) -> tuple[float, float]:

@@ -28,6 +28,22 @@ class Joint(NamedTuple):
         return float(1 - np.exp(self.log_effect))
 
 
+def imputed_log(amount: Array, starts: Array, rollout: Ints) -> float:
+    """Return the mean effect on ln(amount / starts) over treated cells, by imputation from the untreated ones.
+
+    The scale on which effects are seen soonest; not that of hours, as it weighs a rare huge start like any other.
+    """
+    use = (starts > 0) & (amount > 0)
+    mask = staggered.treated(rollout, amount.shape[1])
+    y = np.log(np.where(use, amount, 1.0) / np.where(use, starts, 1.0))
+    unit, week = np.nonzero(use & ~mask)
+    x = np.concatenate([np.eye(len(y))[unit], np.eye(y.shape[1])[week]], axis=1)
+    beta = np.linalg.lstsq(x, y[unit, week], rcond=1e-9)[0]
+    known = use & mask & np.isin(np.arange(len(y)), unit)[:, None] & np.isin(np.arange(y.shape[1]), week)[None, :]
+    foretold = beta[: len(y), None] + beta[None, len(y) :]
+    return float((y - foretold)[known].mean())
+
+
 def effects(amount: Array, starts: Array, rollouts: dict[str, Ints]) -> list[Joint]:
     """Fit ln(amount / starts) = unit + week + sum of effects; (units, weeks) arrays, and each one's first week by unit.
 

@@ -55,6 +55,13 @@ TITLES = {
     "ttr_over_tts": "TTR/TTS", "rolled_out": "by rollout", "model_weeks": "model-weeks",
 }  # fmt: skip
 HOURS = {"low", "high", "first_in", "last_in", "shapley", "log_share", "rolled_out"}
+PER_HUNDRED = {"before", "after", "change", "low", "high"}
+EMPTY = dict.fromkeys(FRAMES, "there is nothing to show") | {
+    "overlap": "no model had two optimizations of one part at different dates",
+    "effects": "no optimization of the registry came inside the window",
+    "study": "no optimization of the registry came inside the window",
+}
+"""What an empty frame means."""
 SIGNED = {"points", "within", "mix", "entry", "exit", "ttr_over_tts", "frequency", "amount", "interaction"}
 
 
@@ -68,7 +75,8 @@ def arranged(found: Attribution, by: str | None = None, show: str = "credit") ->
     header = [*headline(found), *_conventions(found.header)]
     if show != "credit":
         frame = getattr(found, show)
-        return View(frame, [*header, f"shown: {FRAMES[show]}"], notes, _shown(show, frame))
+        above = [header[0], next(line for line in header if line.startswith("window: ")), f"shown: {FRAMES[show]}"]
+        return View(frame, above, () if frame.height else (EMPTY[show],), _shown(show, frame))
     if by:
         return View(found.summary(by), header, notes, (Shown(by, by), *SUMMARY))
     fleet = found.credit.filter(pl.col("model") == WHOLE_FLEET)
@@ -82,6 +90,12 @@ def _shown(show: str, frame: pl.DataFrame) -> tuple[Shown, ...]:
 
 
 def _kind(name: str, frame: pl.DataFrame) -> str:
+    if "component" in frame.columns and name in PER_HUNDRED:
+        return "points" if name in ("change", "low", "high") else "ratio"
+    if name in ("p", "q") or name.endswith("_p"):
+        return "p"
+    if name.startswith("nof"):
+        return "hours"
     if not frame.schema[name].is_numeric():
         return "text"
     if frame.schema[name].is_integer():
@@ -134,9 +148,13 @@ def _conventions(head: dict[str, Any]) -> Iterator[str]:
     yield f"method: {head['method']}; {head['split']}"
     yield f"low and high: {head['interval']}, seed {head['seed']}"
     if head["nof"] is not None:
-        factor = f"{head['factor']:.2f} ({head['factor_low']:.2f} to {head['factor_high']:.2f}, 95 %)"
-        how = f"{head['factor_method']}, n = {head['jobs']:,} jobs"
-        yield f"NoF: {head['nof']:.2f} recoveries per job; direct + bound = {factor} x direct, 1 + NoF ({how})"
+        bounds = f"{head['factor_low']:.2f} to {head['factor_high']:.2f}, {head['factor_method']}, n = {head['jobs']:,}"
+        factor = f"direct + bound = {head['factor']:.2f} x direct (1 + NoF: {bounds})"
+        yield f"NoF: {head['nof']:.2f} recoveries per job; {factor}"
+    yield (
+        "saved: measured; bound: recoveries x saving per first start; "
+        "grade: B cause shown, C before and after, D declared"
+    )
 
 
 def _missing_registry(head: dict[str, Any]) -> Iterator[str]:

@@ -28,7 +28,7 @@ LATE_P = 0.05
 
 
 class Fit(NamedTuple):
-    """The two-way fit of untreated cells: per unit and week; weeks and units without an untreated cell are NaN."""
+    """The two-way fit of untreated cells, per unit and week; NaN where nothing untreated that costs tells of it."""
 
     unit: Array
     week: Array
@@ -71,7 +71,8 @@ def fit(amount: Array, starts: Array, untreated: Mask, close: float = CLOSE) -> 
         week = _scaled(by_week, unit @ n)
         if (np.abs(unit - old) <= close * old).all():
             break
-    return Fit(np.where(use.any(axis=1), unit, np.nan), np.where(use.any(axis=0), week, np.nan))
+    told = unit @ n > 0
+    return Fit(np.where(n @ week > 0, unit, np.nan), np.where(told, week, np.nan))
 
 
 def _scaled(sums: Array, base: Array) -> Array:

@@ -26,6 +26,7 @@ COMMANDS = {
     "timeline": "Show one job moment by moment, with the lines it rests on.",
     "ett": "Show where the wall time went: ETT, components, TTS, TTR, failures.",
     "attribute": "Show what changed in a window, and whose work changed it.",
+    "rollouts": "Propose a registry of optimizations from what changed in the logs.",
     "compare": "Compare two runs, models or windows, or pairs of them, with intervals.",
     "plan": "Plan an experiment: pairs needed for a gain, and when to kill its runs.",
     "reliability": "Show how often jobs fail, by cause, model, cluster or node, with intervals.",

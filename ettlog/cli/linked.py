@@ -24,6 +24,8 @@ JOINS = (
     Shown("k", "start", "int"),
     Shown("rule", "by"),
     Shown("inferred", "inferred"),
+    Shown("why", "not joined because"),
+    Shown("remedy", "what would join it"),
     Shown("evidence", "evidence"),
 )
 CLOCKS = (
@@ -47,12 +49,23 @@ LOOSE = (
 
 
 def joined(fleet: Fleet, jobs: Sequence[str]) -> View:
-    """Return the table of joins: how many by each rule, then the joins, inferences first."""
-    from ettlog.joins import joins
+    """Return the table of joins and orphans: how many by each rule, then the joins, inferences first, then orphans."""
+    import polars as pl
 
-    frame = joins(fleet, jobs=jobs)
-    notes = [*_more(frame), *_loose_notes(fleet, jobs)]
-    return View(frame, [f"{count(frame.height, 'join')}", *_by_rule(frame)], notes, JOINS, frame.head(FEW))
+    from ettlog.joins import joins, unjoined
+
+    frame, orphans = joins(fleet, jobs=jobs), unjoined(fleet, jobs=jobs)
+    every = pl.concat([frame, orphans.drop("held_us")], how="diagonal_relaxed")
+    header = [f"{count(frame.height, 'join')}, {count(orphans.height, 'orphan')}", *_by_rule(frame), *_by_why(orphans)]
+    return View(every, header, list(_more(every)), JOINS, every.head(FEW))
+
+
+def _by_why(orphans: pl.DataFrame) -> Iterator[str]:
+    """Yield how many orphans there are of each sort."""
+    found = orphans.group_by("what").len().sort("what")
+    if found.height:
+        told = ", ".join(count(number, str(what)) for what, number in found.iter_rows())
+        yield f"not joined: {told}; `ettlog jobs --unjoined` lists them by the time they held"
 
 
 def _by_rule(frame: pl.DataFrame) -> Iterator[str]:
@@ -65,17 +78,6 @@ def _by_rule(frame: pl.DataFrame) -> Iterator[str]:
     for what, rule, meaning, inferred, number in counted.iter_rows():
         text = (meaning or "").removeprefix("an inference: ")
         yield f"{count(number, what)} by {rule}: {text}{' (inferred)' if inferred else ''}"
-
-
-def _loose_notes(fleet: Fleet, jobs: Sequence[str]) -> Iterator[str]:
-    from ettlog.joins import unjoined
-
-    frame = unjoined(fleet, jobs=jobs)
-    if frame.height:
-        told = ", ".join(
-            count(number, str(what)) for what, number in frame.group_by("what").len().sort("what").iter_rows()
-        )
-        yield f"not joined: {told}; `ettlog jobs --unjoined` lists them and says what would join them"
 
 
 def clocked(fleet: Fleet) -> View:

@@ -17,6 +17,8 @@ from ettlog.cli import fit
 from ettlog.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from ettlog.cli.options import Output
@@ -30,7 +32,7 @@ UNBOUNDED = 100_000
 
 def emit(view: View, out: Output) -> None:
     """Write a view as the output options ask: header and notes stand with a table, on stderr beside data formats."""
-    form = out.form or (tables.SUFFIXES.get(out.path.suffix.lower(), "table") if out.path else "table")
+    form = _form(out)
     view = _chosen(view, out)
     if form == "table":
         shown = not _to_file(out) and sys.stdout.isatty()
@@ -42,6 +44,21 @@ def emit(view: View, out: Output) -> None:
         say([*view.header, *view.notes], quiet=out.quiet)
     _refuse_binary(form, out)
     _write(tables.encode(view, form, header=out.header, raw_csv=out.raw_csv), out)
+
+
+def readable(out: Output) -> bool:
+    """Tell whether the result is written as a table for people, with its header."""
+    return _form(out) == "table" and out.header
+
+
+def _form(out: Output) -> str:
+    return out.form or (tables.SUFFIXES.get(out.path.suffix.lower(), "table") if out.path else "table")
+
+
+def emit_text(text: str, notes: Sequence[str], out: Output) -> None:
+    """Write a text that is a file of its own kind; sentences about it go to stderr."""
+    say(list(notes), quiet=out.quiet)
+    _write(text.encode("utf-8", errors="backslashreplace"), out)
 
 
 def say(lines: list[str], *, quiet: bool) -> None:

@@ -34,6 +34,18 @@ SHOWN = (
     Shown("mttf_high_hours", "high", "hours"),
     Shown("method", "interval"),
 )
+SCALE = (
+    Shown("gpus", "GPUs", "int"),
+    Shown("mttf_hours", "MTTF h", "hours"),
+    Shown("mttf_low_hours", "low", "hours"),
+    Shown("mttf_high_hours", "high", "hours"),
+    Shown("losses", "losses", "hours"),
+    Shown("expected_ett", "expected ETT %", "ratio"),
+    Shown("ett_low", "low", "ratio"),
+    Shown("ett_high", "high", "ratio"),
+    Shown("approximate_ett", "first order", "ratio"),
+    Shown("evidence", "evidence"),
+)
 LISTED = 8
 """Most lemons that the first line names."""
 NODES = (
@@ -52,15 +64,29 @@ NODES = (
 )
 
 
+def sizes(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[int, ...]:
+    """Return the numbers of GPUs of a text such as 1024,4096."""
+    parts = [part.strip().replace("_", "") for part in (value or "").split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
+        raise click.BadParameter(f"{value!r} is no list of numbers of GPUs, such as 1024,4096.")
+    return tuple(int(part) for part in parts)
+
+
 @click.command("reliability", short_help=COMMANDS["reliability"])
 @click.option("--by", type=click.Choice(KEYS), default="model", show_default=True, help="What rates are given by.")
 @click.option(
     "--gpus", type=click.IntRange(min=1), help="GPUs of the job whose MTTF is given; by default the mean held."
 )
+@click.option("--at", callback=sizes, help="Foretell runs on so many GPUs, in place of rates: 1024,4096,16384.")
+@click.option(
+    "--work", type=float, default=168.0, show_default=True, help="Hours of training of the run that is foretold."
+)
 @selection_options
 @lake
 @output_options
-def command(by: str, gpus: int | None, selection: Selection, lake: Path, out: Output) -> None:
+def command(
+    by: str, gpus: int | None, at: tuple[int, ...], work: float, selection: Selection, lake: Path, out: Output
+) -> None:
     """Show failures and preemptions per GPU-day, with 95 % intervals, and the mean time to failure of a job.
 
     The interval is exact while the jobs look Poisson; where failures come in bursts (Pearson's dispersion test), the
@@ -68,6 +94,9 @@ def command(by: str, gpus: int | None, selection: Selection, lake: Path, out: Ou
 
     By node: a lost start is given to the node of its first sign of failure; shrunk rates and the chance that a node
     fails more than twice as often as all (gamma-Poisson), and which are lemons with at most 5 % false discoveries.
+
+    With --at: the mean time to failure and the ETT to expect of a run on other numbers of GPUs, by the exact renewal
+    form over the measured rate, start-up and save interval; modelled.
     """
     import polars as pl
 
@@ -78,6 +107,10 @@ def command(by: str, gpus: int | None, selection: Selection, lake: Path, out: Ou
     from ettlog.tables import View
 
     fleet = ettlog.open(lake)
+    if at:
+        found = ettlog.at_scale(fleet, at, work_hours=work, **selection)
+        emit(of_scale(found, describe(fleet, selection)[0]), out)
+        return
     frame = ettlog.reliability(fleet, by=by, gpus=gpus, **selection)
     window = describe(fleet, selection)[0]
     if by == "node":
@@ -87,6 +120,20 @@ def command(by: str, gpus: int | None, selection: Selection, lake: Path, out: Ou
     readable = frame.with_columns(pl.col(by).fill_null(UNKNOWN))
     said = [*notes(frame), *lacks(fleet)]
     emit(View(frame, [window, rule], said, (Shown(by, by), *SHOWN), readable), out)
+
+
+def of_scale(frame: pl.DataFrame, window: str) -> View:
+    """Arrange what is foretold for other sizes, with what it rests on."""
+    from ettlog.tables import View
+
+    first = frame.row(0, named=True)
+    rule = (
+        f"modelled: {first['work_hours']:g} h of training; a start takes {first['start_hours']:.2f} h (mean of "
+        f"{first['starts']:,}, queue and replay left out), a save every {60 * first['save_hours']:.0f} min (median)"
+    )
+    said = "assumed: losses come per GPU-hour alike at every size and exponentially; small jobs often fail otherwise"
+    rough = "first order: the published form (1 - (start + save/2) / MTTF), for long runs only"
+    return View(frame, [window, rule], [said, rough], SCALE)
 
 
 def of_nodes(frame: pl.DataFrame, window: str) -> View:

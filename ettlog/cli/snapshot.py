@@ -31,9 +31,7 @@ MEGABYTE = 1_000_000
 )
 @click.option("--steps", is_flag=True, help="Hold every logged step too, which no answer needs.")
 @quiet_options
-def command(
-    lake: Path, path: Path, redact: bool, key: Path | None, steps: bool, quiet: bool, verbose: int
-) -> None:
+def command(lake: Path, path: Path, redact: bool, key: Path | None, steps: bool, quiet: bool, verbose: int) -> None:
     """Write every relation of the lake, with a sentence for each column, into one file or folder.
 
     The file opens in the DuckDB command line and in any DuckDB from version 1.0 on; every command answers from it with

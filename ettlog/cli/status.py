@@ -36,7 +36,11 @@ FEW = 5
 
 @click.command("status", short_help=COMMANDS["status"])
 @lake
-@click.option("--joins", is_flag=True, help="Show what was joined to which job, allocation and start, by what rule.")
+@click.option(
+    "--joins",
+    is_flag=True,
+    help="Show what was joined to which job, allocation and start, by what rule, and what was not.",
+)
 @click.option("--clocks", is_flag=True, help="Show clocks that were held against each other, and what was mended.")
 @click.option("-j", "--job", "jobs", multiple=True, help="Of the joins, show only those of jobs that match a glob.")
 @output_options
@@ -100,5 +104,8 @@ def notes(frame: pl.DataFrame, fleet: Any) -> Iterator[str]:
     sentences = [sentence for entry in (fleet.lake.sources() if fleet.lake else []) for sentence in entry.inferences]
     for sentence in dict.fromkeys(sentences):
         yield f"inferred in {count(sentences.count(sentence), 'file')}: {sentence}"
+    again = fleet.table("link").filter(pl.col("what") == "resubmission")
+    for name, job, rule in again.select("subject", "job", "rule").rows()[:FEW]:
+        yield f"logs of {name} are counted as {job}, inferred by {rule}: `ettlog status --joins` says why"
     for path, verdict in fleet.table("skew").filter(pl.col("shift_us").is_not_null()).select("path", "verdict").rows():
         yield f"the clock of {path}: {verdict}"

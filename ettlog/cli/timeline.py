@@ -75,10 +75,13 @@ RECOVERIES = (
 def command(ctx: click.Context, /, job: str | None, lake: Path, starts: bool, recoveries: bool, out: Output) -> None:
     """Show what JOB did, segment by segment without gap or overlap, with the log line each segment rests on.
 
+    Above the table stands the job at a glance: a row per start over the job's wall, a letter for what took most of each
+    of its 64 parts.
+
     JOB is a name that `ettlog jobs` shows, or a part of one that no other job has.
     """
     import ettlog
-    from ettlog.cli.output import emit
+    from ettlog.cli.output import emit, readable
     from ettlog.jobs import named
     from ettlog.tables import View
 
@@ -90,7 +93,25 @@ def command(ctx: click.Context, /, job: str | None, lake: Path, starts: bool, re
         return
     assert job is not None  # else it was missing
     frame = ettlog.timeline(fleet, job, starts=starts)
-    emit(View(frame, header=[f"job: {named(fleet, job)}"], shown=STARTS if starts else SEGMENTS), out)
+    header = [f"job: {named(fleet, job)}", *(_glance(fleet, job) if readable(out) else [])]
+    emit(View(frame, header=header, shown=STARTS if starts else SEGMENTS), out)
+
+
+def _glance(fleet: Fleet, job: str) -> list[str]:
+    """Return the job in a line, and a chart of its starts in letters."""
+    import glob
+
+    import ettlog
+    from ettlog.jobs import named
+    from ettlog.tables import count, human
+    from ettlog.timeline import chart
+
+    row = ettlog.jobs(fleet, jobs=[glob.escape(named(fleet, job))]).row(0, named=True)
+    told = [count(int(row["starts"] or 0), "start"), count(int(row["failures"] or 0), "failure")]
+    told += [count(int(row["preemptions"] or 0), "preemption"), f"end {row['end_state'] or 'unknown'}"]
+    ett = "" if row["ett"] is None else f", ETT {human(row['ett'], 'percent')}"
+    lines = chart(ettlog.timeline(fleet, job), ettlog.timeline(fleet, job, starts=True))
+    return [f"wall {human(row['wall_us'], 'span')}, {', '.join(told)}{ett}", "", *lines]
 
 
 def _recoveries(fleet: Fleet, job: str | None) -> View:

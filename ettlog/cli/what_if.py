@@ -51,6 +51,7 @@ def scaled(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
 @click.option("--scale", multiple=True, callback=scaled, help="Scale a part or component: compile=0.2; repeatable.")
 @click.option("--failures", type=float, default=1.0, help="How often failures come: 0.5 is half as often.")
 @click.option("--gpus", type=float, default=1.0, help="GPUs of every job, as a multiple: 4; assumes linear scaling.")
+@click.option("--warm-cache", is_flag=True, help="Let every start compile as long as a start with a warm cache does.")
 @selection_options
 @lake
 @output_options
@@ -59,6 +60,7 @@ def command(
     scale: dict[str, float],
     failures: float,
     gpus: float,
+    warm_cache: bool,
     selection: Selection,
     lake: Path,
     out: Output,
@@ -77,10 +79,10 @@ def command(
 
     fleet = ettlog.open(lake)
     factors = {**dict.fromkeys(halve, 0.5), **scale}
-    frame = ettlog.what_if(fleet, scale=factors, failures=failures, gpus=gpus, **selection)
+    frame = ettlog.what_if(fleet, scale=factors, failures=failures, gpus=gpus, warm_cache=warm_cache, **selection)
     header = [
         describe(fleet, selection)[0],
-        f"modelled: the same work, observed faults, {supposed(factors, failures, gpus)}",
+        f"modelled: the same work, observed faults, {supposed(factors, failures, gpus, warm_cache)}",
     ]
     endless = int(frame["endless"][0])
     notes = [f"{count(endless, 'job')} would never end under this: left as observed"] if endless else []
@@ -91,9 +93,10 @@ def command(
     emit(View(frame, header, notes, SHOWN, frame.with_columns(pl.col("model").fill_null(UNKNOWN))), out)
 
 
-def supposed(factors: dict[str, float], failures: float, gpus: float) -> str:
+def supposed(factors: dict[str, float], failures: float, gpus: float, warm_cache: bool = False) -> str:
     """Return in words what is supposed."""
     words = [f"{name} x {factor:g}" for name, factor in factors.items()]
     words += [f"failures x {failures:g}"] if failures != 1 else []
     words += [f"GPUs x {gpus:g}"] if gpus != 1 else []
+    words += ["every compile cache warm"] if warm_cache else []
     return ", ".join(words) or "nothing changed"

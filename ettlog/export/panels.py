@@ -29,49 +29,106 @@ class Panel(NamedTuple):
 PROMETHEUS: tuple[Panel, ...] = (
     Panel("ETT, all time", "stat", "percentunit", 6, 5, WHOLE_RATIO, (("ettlog_fleet_effective_training_ratio", ""),)),
     Panel(
-        "ETT, 7 days", "stat", "percentunit", 6, 5, WHOLE_RATIO + " Of what was added in seven days.",
+        "ETT, 7 days",
+        "stat",
+        "percentunit",
+        6,
+        5,
+        WHOLE_RATIO + " Of what was added in seven days.",
         (("fleet:ettlog_effective_training:ratio_7d", ""),),
     ),
     Panel(
-        "Failures and preemptions, 7 days", "stat", "none", 6, 5, "Starts that ended in one.",
-        (("sum(increase(ettlog_failures_total[7d]))", "failures"),
-         ("sum(increase(ettlog_preemptions_total[7d]))", "preemptions")),
+        "Failures and preemptions, 7 days",
+        "stat",
+        "none",
+        6,
+        5,
+        "Starts that ended in one.",
+        (
+            ("sum(increase(ettlog_failures_total[7d]))", "failures"),
+            ("sum(increase(ettlog_preemptions_total[7d]))", "preemptions"),
+        ),
     ),
     Panel(
-        "Newest event", "stat", "dateTimeFromNow", 6, 5, "Age of the newest line that ettlog has read.",
+        "Newest event",
+        "stat",
+        "dateTimeFromNow",
+        6,
+        5,
+        "Age of the newest line that ettlog has read.",
         (("ettlog_newest_event_timestamp_seconds * 1000", ""),),
     ),
     Panel(
-        "Overhead by component, share of wall", "timeseries", "percentunit", 12, 9,
+        "Overhead by component, share of wall",
+        "timeseries",
+        "percentunit",
+        12,
+        9,
         "Held time that consumed no new data, of what was added in seven days.",
-        (("component:ettlog_wasted:ratio_7d", "{{component}}"),), True,
+        (("component:ettlog_wasted:ratio_7d", "{{component}}"),),
+        True,
     ),
     Panel(
-        "Overhead by owner, share of wall", "timeseries", "percentunit", 12, 9, "The same by who owns the part.",
+        "Overhead by owner, share of wall",
+        "timeseries",
+        "percentunit",
+        12,
+        9,
+        "The same by who owns the part.",
         (('owner:ettlog_wasted:ratio_7d{owner!=""}', "{{owner}}"),),
     ),
     Panel(
-        "ETT by model, 7 days", "timeseries", "percentunit", 12, 9, WHOLE_RATIO,
+        "ETT by model, 7 days",
+        "timeseries",
+        "percentunit",
+        12,
+        9,
+        WHOLE_RATIO,
         (("model:ettlog_effective_training:ratio_7d", "{{model}}"),),
     ),
     Panel(
-        "Failures per GPU-day", "timeseries", "none", 12, 9, "Failures over held GPU time, seven days.",
+        "Failures per GPU-day",
+        "timeseries",
+        "none",
+        12,
+        9,
+        "Failures over held GPU time, seven days.",
         (("model:ettlog_failures:per_gpu_day_7d", "{{model}}"), ("fleet:ettlog_failures:per_gpu_day_7d", "all")),
     ),
     Panel(
-        "Failures by cause, 7 days", "barchart", "none", 12, 9, "As the logs name the cause.",
+        "Failures by cause, 7 days",
+        "barchart",
+        "none",
+        12,
+        9,
+        "As the logs name the cause.",
         (("sort_desc(sum by (cause) (increase(ettlog_failures_total[7d])))", "{{cause}}"),),
     ),
     Panel(
-        "Credit by optimization", "table", "s", 12, 9, "GPU time saved, as attributed; nobody's rows in brackets.",
+        "Credit by optimization",
+        "table",
+        "s",
+        12,
+        9,
+        "GPU time saved, as attributed; nobody's rows in brackets.",
         (("sort_desc(sum by (optimization, owner, tier) (ettlog_credit_gpu_seconds))", ""),),
     ),
     Panel(
-        "Time to start and to recover, by model", "table", "s", 12, 8, "Mean wall up to the first (new) step.",
+        "Time to start and to recover, by model",
+        "table",
+        "s",
+        12,
+        8,
+        "Mean wall up to the first (new) step.",
         (("ettlog_time_to_start_seconds", ""), ("ettlog_time_to_recover_seconds", "")),
     ),
     Panel(
-        "Lines that could not be read, 1 day", "timeseries", "none", 12, 8, "Lines by what became of them.",
+        "Lines that could not be read, 1 day",
+        "timeseries",
+        "none",
+        12,
+        8,
+        "Lines by what became of them.",
         (('sum by (outcome) (increase(ettlog_lines_total{outcome!~"matched|ignored"}[1d]))', "{{outcome}}"),),
     ),
 )
@@ -85,9 +142,7 @@ _HELD = "SELECT *, " + _CLIPPED + " AS gpu_us FROM segment WHERE end_us > " + FR
 _TRAINED = "sum(CASE WHEN component = '" + EFFECTIVE + "' THEN gpu_us ELSE 0 END)"
 _KINDS = ", ".join(f"'{kind}'" for kind in RECOVERY_KINDS)
 _WEEK = "date_trunc('week', make_timestamp(begin_us))"
-_BEGAN = (
-    "coalesce(launched_at >= make_timestamp(" + FROM + ") AND launched_at < make_timestamp(" + TO + "), TRUE)"
-)
+_BEGAN = "coalesce(launched_at >= make_timestamp(" + FROM + ") AND launched_at < make_timestamp(" + TO + "), TRUE)"
 """A start that no line dates counts in any range."""
 
 DUCKDB: tuple[Panel, ...] = (

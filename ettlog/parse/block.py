@@ -4,7 +4,7 @@ line counted."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,6 @@ from ettlog.parse.template import NULL
 Ints = NDArray[np.int64]
 MATCHED = OUTCOMES[0]
 _EMPTY: Ints = np.zeros(0, np.int64)
-_PIECE = 1 << 14
-"""Bytes from which numpy counts newlines faster than bytes.count."""
 
 
 class BlockScan:
@@ -32,7 +30,9 @@ class BlockScan:
         """Take a block; nothing is read yet."""
         self.source, self.block = source, block
         self.data, self.end = block.data, block.end
-        self.newline = np.frombuffer(block.data, np.uint8, block.end) == 10
+        mask = source.mask(block.end)
+        self.newlines = np.flatnonzero(np.equal(np.frombuffer(block.data, np.uint8, block.end), 10, out=mask))
+        """Where the lines end."""
         self.outcome: dict[int, str] = {}
         """Line begin -> outcome, of lines read by regex."""
         self.fast = _EMPTY
@@ -41,47 +41,60 @@ class BlockScan:
     def run(self) -> None:
         """Read the block and hand its facts to the source."""
         source = self.source
-        hits = source.engine.finder.find(memoryview(self.data)[: self.end])
-        source.hits += len(hits.at) + len(hits.step_at)
-        events = self._events(hits.at.tolist())
-        steps = StepLines(source, self.block, self.newline, self.read, source.facts.idle(events))
-        self.fast = steps.read(hits)
-        self._neighbours([event for event in events if event.ts == NULL], steps.undated)
+        steps = StepLines(source, self.block, self.newlines, self.read)
+        hits = source.engine.finder.event_hits(memoryview(self.data)[: self.end], steps.match())
+        source.hits += len(hits)
+        events = self._events(hits)
+        self.fast = steps.read(source.facts.idle(events))
+        self._neighbours([event for event in events if event.ts == NULL], steps)
         source.facts.add_events(events)
         self._account()
         source.place += self.end
 
     # events
 
-    def _events(self, hits: Sequence[int]) -> list[Event]:
+    def _events(self, hits: Ints) -> list[Event]:
         """Read the lines with literals of events on them, in order."""
         found: list[Event] = []
-        counted, line = 0, self.source.n_lines + 1
-        patterns, finder = self.source.engine.patterns, self.source.engine.finder
-        for begin, end in self._lines(hits):
-            wanted = finder.wanted(bytes(self.data[begin:end]))
-            if not wanted:
-                continue
-            line += self._newlines(counted, begin)
-            counted = begin
+        patterns, data, first = self.source.engine.patterns, memoryview(self.data), self.source.n_lines + 1
+        for index, begin, end in self._lines(hits):
             found += [
-                Event(line, begin, fact.ts, fact.clock, fact.pattern, fact.values)
-                for fact in self.read(begin, end, wanted, many=False)
+                Event(first + index, begin, fact.ts, fact.clock, fact.pattern, fact.values)
+                for fact in self._event_line(begin, bytes(data[begin:end]))
                 if not patterns[fact.pattern].ignore
             ]
         return found
 
-    def _lines(self, hits: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield where the lines begin and end that hits are on; what lies beyond the limit of a line is not seen."""
-        limit, end = self.source.limits.line, -1
-        for at in hits:
-            if at < end:
-                continue
-            low = max(0, at - limit)
-            begin = self.data.rfind(b"\n", low, at) + 1
-            end = self.data.find(b"\n", at, self.end)
-            if begin or not low:
-                yield begin, min(end, begin + limit)
+    def _lines(self, hits: Ints) -> Iterable[tuple[int, int, int]]:
+        """Return number, begin and end of the lines that hits are on; what lies beyond the limit of a line is not
+        seen."""
+        limit, newlines = self.source.limits.line, self.newlines
+        index = np.searchsorted(newlines, hits)
+        first = np.flatnonzero(np.r_[True, index[1:] != index[:-1]]) if len(index) else _EMPTY
+        hits, index = hits[first], index[first]
+        end = newlines[index]
+        begin = np.where(index > 0, newlines[index - 1] + 1, 0)
+        seen = hits - begin < limit
+        end = np.minimum(end, begin + limit)
+        return zip(index[seen].tolist(), begin[seen].tolist(), end[seen].tolist(), strict=True)
+
+    def _event_line(self, begin: int, line: bytes) -> list[Found]:
+        """Read one line of events: as its like was read before, else by its regexes."""
+        engine = self.source.engine
+        end = begin + len(line)
+        sealed = self.block.sealed and end + 1 >= self.end
+        whole = not sealed and self.data[end] == 10
+        name, recipe = engine.recipes.known(line) if whole else (b"", None)
+        if recipe is not None and recipe.facts is not None:
+            found = engine.recipes.read(recipe, line, self.source.reader) if recipe.facts else []
+        else:
+            wanted = engine.finder.wanted(line)
+            found = self.source.reader.read(line.rstrip(b"\r"), wanted, whole=whole) if wanted else []
+            if recipe is None and name:
+                engine.recipes.learn(name, line, wanted, found)
+        if found:
+            self._note(begin, found)
+        return found
 
     def read(self, begin: int, end: int, wanted: Sequence[int], *, many: bool) -> list[Found]:
         """Read one line by the regexes of the wanted patterns, and note its outcome."""
@@ -93,30 +106,35 @@ class BlockScan:
         return found
 
     def _note(self, begin: int, found: Sequence[Found]) -> None:
-        patterns = self.source.engine.patterns
-        real = [one for one in found if not patterns[one.pattern].ignore]
-        outcome = "ignored" if not real else "bad_time" if any(one.bad_time for one in real) else MATCHED
+        patterns, formats = self.source.engine.patterns, self.source.formats
+        if len(found) == 1:
+            pattern = patterns[found[0].pattern]
+            outcome = "ignored" if pattern.ignore else "bad_time" if found[0].bad_time else MATCHED
+            formats[pattern.format] += 1
+        else:
+            real = [one for one in found if not patterns[one.pattern].ignore]
+            outcome = "ignored" if not real else "bad_time" if any(one.bad_time for one in real) else MATCHED
+            for name in {patterns[one.pattern].format for one in found}:
+                formats[name] += 1
         if self.outcome.get(begin) != MATCHED:
             self.outcome[begin] = outcome
-        for name in {patterns[one.pattern].format for one in found}:
-            self.source.formats[name] += 1
 
     # instants of undated lines
 
-    def _neighbours(self, events: Sequence[Event], steps: tuple[Ints, Ints]) -> None:
+    def _neighbours(self, events: Sequence[Event], steps: StepLines) -> None:
         """Find the dated lines beside the undated ones, and keep the block's last instant for the next block."""
         source = self.source
-        dated = DatedLines(self.data, self.end, source.reader.dated)
+        dated = DatedLines(self.data, self.end, source.reader.dated, steps.dated)
         if source.facts.waiting:
             first = dated.behind(-1)
             if first != NULL:
                 source.facts.next_dated(first)
         facts = {event.place: event.line for event in events} | dict(
-            zip(steps[0].tolist(), steps[1].tolist(), strict=True)
+            zip(*(part.tolist() for part in steps.undated), strict=True)
         )
         if facts:
             at = np.array(sorted(facts), np.int64)
-            near = dated.around(at, np.isin(at, steps[0]))
+            near = dated.around(at, np.isin(at, steps.undated[0]))
             known = near.before != NULL
             place = np.where(known, near.place + source.place, source.last_place)
             before = np.where(known, near.before, source.last)
@@ -125,12 +143,6 @@ class BlockScan:
         last, us = dated.before(self.end)
         if us != NULL:
             source.last, source.last_place = us, last + source.place
-
-    def _newlines(self, begin: int, end: int) -> int:
-        """Return the number of newlines in a piece of the block, the fastest way for its size."""
-        if end - begin < _PIECE:
-            return self.data.count(b"\n", begin, end)
-        return int(np.count_nonzero(self.newline[begin:end]))
 
     # accounting
 
@@ -142,7 +154,7 @@ class BlockScan:
                 self.outcome[begin] = MATCHED
         read = Counter(self.outcome.values())
         read[MATCHED] += len(self.fast) - sum(self._is_fast(begin) for begin in self.outcome)
-        lines = int(np.count_nonzero(self.newline))
+        lines = len(self.newlines)
         read["long"] += self._long_lines()
         if (
             not self.block.whole

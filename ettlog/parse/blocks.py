@@ -65,8 +65,8 @@ class Stored:
 
     def digest(self) -> str:
         """Return the BLAKE3 of all stored bytes in hex, reading what nobody has read yet."""
-        room = memoryview(bytearray(CHUNK))
-        while self.readinto(room):
+        room = memoryview(bytearray(min(CHUNK, self.left)))
+        while self.left and self.readinto(room):
             pass
         return self._hash.hexdigest()
 
@@ -79,6 +79,7 @@ class Reader:
         self._stored, self._budget = stored, budget
         self._head = stored.read(min(CHUNK, 64))
         self._packed = opener(self._head, stored.read)
+        self._ahead = memoryview(b"")
         self.compressed = self._packed is not None
         self.torn = ""
         """Why the bytes end early, as one sentence; empty when they are whole."""
@@ -102,8 +103,21 @@ class Reader:
         """Return the BLAKE3 of the stored bytes in hex; reads the rest of the file where it was not read."""
         return self._stored.digest()
 
+    def peek(self, size: int) -> memoryview:
+        """Return the first `size` bytes of text, or all there are, before anything is read; they are read again."""
+        stored = self._stored.left + len(self._head)
+        room = memoryview(bytearray(size if self.compressed else min(size, stored)))
+        self._ahead = room[: self.readinto(room)]
+        return self._ahead
+
     def readinto(self, target: memoryview) -> int:
         """Fill `target` with text as far as it goes and return the number of bytes; 0 only at the end."""
+        seen = min(len(self._ahead), len(target))
+        if seen:
+            target[:seen], self._ahead = self._ahead[:seen], self._ahead[seen:]
+        return seen + self._next(target[seen:])
+
+    def _next(self, target: memoryview) -> int:
         if self._packed is None:
             return self._plain(target)
         filled = 0

@@ -16,6 +16,8 @@ Ints = NDArray[np.int64]
 Dated = Callable[[bytes], int]
 """Returns the instant of a line in microseconds UTC, or NULL."""
 
+_NONE: Ints = np.zeros(0, np.int64)
+
 WINDOWS = (1 << 12, 1 << 16)
 """Bytes looked at in turn for the dated line nearest to one place; the last size repeats."""
 
@@ -38,9 +40,9 @@ class Neighbours(NamedTuple):
 class DatedLines:
     """The lines of one block that hold an instant; a line is read only when a neighbour needs it."""
 
-    def __init__(self, data: bytearray, end: int, dated: Dated) -> None:
-        """Keep `data[:end]`, whole lines; `dated` reads one."""
-        self._data, self._end, self._dated = data, end, dated
+    def __init__(self, data: bytearray, end: int, dated: Dated, read: tuple[Ints, Ints] = (_NONE, _NONE)) -> None:
+        """Keep `data[:end]`, whole lines; `dated` reads one, `read` has begins (sorted) and instants of lines read."""
+        self._data, self._end, self._dated, self._read_at, self._read_us = data, end, dated, *read
         self._text = np.frombuffer(data, np.uint8, end)
         self._known: dict[int, int] = {}
 
@@ -52,7 +54,7 @@ class DatedLines:
             begin = self._data.rfind(b"\n", max(floor - 1, high - FAR, 0), max(high - 1, 0)) + 1
             if high <= floor or (begin == 0 and high > FAR):
                 break
-            if begin >= floor and has_clock(bytes(self._data[begin : high - 1])):
+            if begin >= floor and has_clock(self._data, begin, high - 1):
                 us = self._line(begin)
                 if us != NULL:
                     return begin, us
@@ -103,12 +105,24 @@ class DatedLines:
         newlines = np.flatnonzero(self._text == 10)
         lines = np.unique(np.searchsorted(newlines, self._clocks(0, self._end)))
         begins = np.where(lines > 0, newlines[lines - 1] + 1, 0)
-        index = np.searchsorted(begins, at)
-        distinct, which = np.unique(index, return_inverse=True)
-        walked = np.array(
-            [(*self._walk(begins, k - 1, -1), self._walk(begins, k, 1)[1]) for k in distinct.tolist()], np.int64
-        )
-        return Neighbours(*walked[which].T)
+        distinct, which = np.unique(np.searchsorted(begins, at), return_inverse=True)
+        known = self._known_of(begins)
+        before, after = (np.append(known, NULL)[index] for index in (distinct - 1, distinct))
+        place = np.append(begins, -1)[distinct - 1]
+        for row in np.flatnonzero((before == NULL) | (after == NULL)).tolist():
+            index = int(distinct[row])
+            place[row], before[row] = self._walk(begins, index - 1, -1)
+            after[row] = self._walk(begins, index, 1)[1]
+        return Neighbours(place[which], before[which], after[which])
+
+    def _known_of(self, begins: Ints) -> Ints:
+        """Return the instants of lines where they were read already, else NULL."""
+        found = np.full(len(begins), NULL)
+        if len(self._read_at):
+            index = np.minimum(np.searchsorted(self._read_at, begins), len(self._read_at) - 1)
+            same = self._read_at[index] == begins
+            found[same] = self._read_us[index[same]]
+        return found
 
     def _walk(self, begins: Ints, index: int, step: int) -> tuple[int, int]:
         while 0 <= index < len(begins):
@@ -124,6 +138,8 @@ class DatedLines:
         colon = np.flatnonzero(text[low + 2 : max(low + 2, high - 5)] == 58) + low + 2
         colon = colon[text[colon + 3] == 58]
         for shift in (-2, -1, 1, 2, 4, 5):
+            if not len(colon):
+                break
             colon = colon[text[colon + shift] - 48 < 10]
         return np.asarray(colon, np.int64)
 

@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ettlog.errors import UsageError
-from ettlog.parse.stamp import DAY, SECOND, Stamp, find, has_clock, parse
+from ettlog.parse.stamp import DAY, SECOND, Stamp, find, has_clock, may_be_dated, parse
 
-__all__ = ["SourceClock", "Stamp", "find", "has_clock", "moved", "parse"]
+__all__ = ["SourceClock", "Stamp", "find", "has_clock", "may_be_dated", "moved", "parse"]
 
 _EPOCH = datetime(1970, 1, 1)
 _QUARTER = 900 * SECOND

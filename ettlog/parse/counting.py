@@ -14,19 +14,28 @@ NONE = -1
 """Stands for no line."""
 
 
-class Evidence:
-    """Lines of one source that bear out steps of patterns which `needs` others, in the order of the lines."""
+class Needs:
+    """Which patterns need lines of which others."""
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         """Find out which patterns need which."""
-        self._lines: dict[int, list[int]] = {index: [] for index, one in enumerate(patterns) if one.needs}
-        needed = {name for index in self._lines for name in patterns[index].needs}
+        self.needy = tuple(index for index, one in enumerate(patterns) if one.needs)
+        needed = {name for index in self.needy for name in patterns[index].needs}
         named = ((index, f"{one.format}.{one.name}") for index, one in enumerate(patterns))
-        self._bears = {
-            index: [needy for needy in self._lines if name in patterns[needy].needs]
+        self.bears = {
+            index: [needy for needy in self.needy if name in patterns[needy].needs]
             for index, name in named
             if name in needed
         }
+
+
+class Evidence:
+    """Lines of one source that bear out steps of patterns which `needs` others, in the order of the lines."""
+
+    def __init__(self, needs: Needs) -> None:
+        """Start with no line."""
+        self._lines: dict[int, list[int]] = {index: [] for index in needs.needy}
+        self._bears = needs.bears
         self._openers: list[int] = []
         self._targets: list[tuple[int, int]] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from ettlog.parse.template import MAX_WIDTH
@@ -35,15 +35,25 @@ class Block(NamedTuple):
         return self.clipped or not self.whole
 
 
-def blocks(source: Source, size: int, line: int) -> Iterator[Block]:
+def blocks(
+    source: Source,
+    size: int,
+    line: int,
+    room: bytearray | None = None,
+    begin_with: Callable[[memoryview], None] | None = None,
+) -> Iterator[Block]:
     """Yield blocks of at most `size` bytes; of a line longer than that only the first `line` bytes. Memory stays at
-    `size`."""
-    data = bytearray(size + SLACK)
+    `size`. `room` is a buffer of `size + SLACK` bytes to use again; `begin_with` is shown the first `size` bytes, or
+    all there are, before the first block."""
+    data = bytearray(size + SLACK) if room is None else room
     view = memoryview(data)
     kept, passing, more = 0, False, True
     while more:
         got = source.readinto(view[kept:size])
         total, more = kept + got, kept + got == size
+        if begin_with is not None:
+            begin_with(view[:total])
+            begin_with = None
         begin = 0
         if passing:
             begin = data.find(b"\n", 0, total) + 1

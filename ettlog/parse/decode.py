@@ -31,6 +31,8 @@ def small(text: bytes) -> int | None:
 def words(text: bytes) -> str | None:
     """Return printable text of at most 256 characters without outer blanks, or None when nothing is left."""
     shown = text[: MAX_TEXT * 4].decode("utf-8", "replace").strip()
+    if shown.isprintable():
+        return shown[:MAX_TEXT] or None
     return "".join(mark if mark.isprintable() else "�" for mark in shown)[:MAX_TEXT] or None
 
 
@@ -147,11 +149,19 @@ CONVERTERS: Mapping[str, tuple[str, Callable[[bytes], int | str | None]]] = {
 """Groups that are converted: name -> column, converter. `stamp` is read by the clock, `total_*` is time since the
 loop began; `epoch` (from 0), `epoch_first` (from 1), `over` and `more_s` change another group's value (`combine`)."""
 
-HELPERS = frozenset(group for group, (column, _) in CONVERTERS.items() if column in (_EPOCH, _OVER, _MORE))
-"""Groups that fill no column of their own."""
-
 TOTALS = frozenset(group for group in CONVERTERS if group.startswith("total_"))
 """Groups whose durations count from the beginning of the loop, not of the step."""
+
+
+Convert = Callable[[bytes], "int | str | None"]
+
+
+def decoder(group: str) -> tuple[str, Convert]:
+    """Return the column a group fills, and what makes a value of its text; None stands for no value."""
+    if group in CONVERTERS:
+        return CONVERTERS[group]
+    found: Convert = NUMBERS.get(group) or TEXTS[group]
+    return group, found
 
 
 def combine(found: dict[str, int | str]) -> dict[str, int | str]:
@@ -160,6 +170,8 @@ def combine(found: dict[str, int | str]) -> dict[str, int | str]:
     A step counted inside an epoch becomes one of the run (its target, that of the epoch, goes); a duration of several
     steps becomes that of one; a second duration is added to the first.
     """
+    if _EPOCH not in found and _OVER not in found and _MORE not in found:
+        return found
     epoch, over, more = (found.pop(name, None) for name in (_EPOCH, _OVER, _MORE))
     step, duration = found.get("step"), found.get("duration_us")
     if isinstance(epoch, int) and isinstance(step, int):

@@ -4,20 +4,23 @@ read."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ettlog.parse.clockwork import Clock
 from ettlog.parse.extract import StepReader
-from ettlog.parse.facts import Facts
-from ettlog.parse.finder import Finder
+from ettlog.parse.facts import Book, Facts
+from ettlog.parse.finder import STEP, Finder
 from ettlog.parse.format import FormatSet, Pattern
 from ettlog.parse.line import LineReader
 from ettlog.parse.parsed import ALL, ScanOptions
+from ettlog.parse.recipe import KEPT, MAX_LINE, Recipes, digit_literals
 from ettlog.parse.shapes import Unmatched
 from ettlog.parse.template import NULL
+from ettlog.parse.vector import ZEROS
 
 Ints = NDArray[np.int64]
 
@@ -26,13 +29,41 @@ class Engine:
     """The literals and the templates of a set of formats."""
 
     def __init__(self, patterns: Sequence[Pattern], steps: str) -> None:
-        """Build the literal search, and prove the regexes of step patterns; `steps` as in ScanOptions."""
+        """Build the literal search; `steps` as in ScanOptions."""
         self.patterns = patterns
         self.finder = Finder(patterns, steps=steps == ALL)
-        self.steps = StepReader(patterns)
-        self.tiers = np.array([one.tier for one in patterns] or [1])
+        self.book = Book(patterns)
+        self.recipes = Recipes(patterns, self.finder.literals)
+        self.steps = StepReader(patterns, lambda line: self.recipes.silent(line, self.finder.wanted(line)))
+        self.tiers = self.book.tiers
         self.low_tiers = sorted({one.tier for one in patterns if one.tier > 1})
+        self._rooms: list[bytearray] = []
+        self._wanted_steps: dict[bytes, tuple[int, ...]] = {}
+        self._step_digits = digit_literals(one.anchor for one in patterns if one.kind == STEP)
         self.step_patterns = tuple(sorted({index for row in self.finder.steps for index in row}))
+
+    @contextmanager
+    def room(self, size: int) -> Iterator[bytearray]:
+        """Lend a buffer of `size` bytes that an earlier source may have used: new memory is slow to touch."""
+        mine = self._rooms.pop() if self._rooms else bytearray()
+        if len(mine) != size:
+            mine = bytearray(size)
+        try:
+            yield mine
+        finally:
+            self._rooms.append(mine)
+
+    def wanted_steps(self, line: bytes) -> tuple[int, ...]:
+        """Return the step patterns whose anchors are on a line; of lines that differ in digits only it is told once."""
+        if len(line) > MAX_LINE:
+            return tuple(self.finder.wanted_steps(line))
+        name = line.translate(ZEROS)
+        found = self._wanted_steps.get(name)
+        if found is None:
+            found = tuple(self.finder.wanted_steps(line))
+            if self._step_digits.search(name) is None and len(self._wanted_steps) < KEPT:
+                self._wanted_steps[name] = found
+        return found
 
 
 _ENGINES: dict[tuple[str, int, str], Engine] = {}
@@ -57,7 +88,7 @@ class Source:
         self.engine, self.limits = engine, options.limits
         self.clock = Clock(options.zone, options.year_hint)
         self.reader = LineReader(engine.patterns, self.clock, options.limits.states)
-        self.facts = Facts(engine.patterns)
+        self.facts = Facts(engine.book)
         self.unmatched = Unmatched()
         self.lines: Counter[str] = Counter()
         """Outcome -> lines."""
@@ -70,5 +101,12 @@ class Source:
         """Bytes of text before the block at hand."""
         self.last, self.last_place = NULL, -1
         """Instant and place of the last dated line before the block at hand."""
+        self._mask = np.empty(0, bool)
         self.twins: dict[int, tuple[Ints, Ints, Ints]] = {}
         """Tier -> steps, instants and clocks of its last dated lines."""
+
+    def mask(self, size: int) -> NDArray[np.bool_]:
+        """Return room for `size` truth values, the same one for every block: new memory is slow to touch."""
+        if len(self._mask) < size:
+            self._mask = np.empty(size, bool)
+        return self._mask[:size]

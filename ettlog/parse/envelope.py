@@ -224,6 +224,27 @@ _BY_FIRST = _Table()
 _RANKS = ("rank", "task", "local")
 
 
+class Prefix(NamedTuple):
+    """Where the prefixes of one line end, and where in it their fields lie."""
+
+    end: int
+    spans: dict[str, tuple[int, int]]
+
+    def peeled(self, line: bytes) -> Peeled:
+        """Return the parts of a line with such prefixes."""
+        spans = self.spans
+        if not spans:
+            return Peeled(line[self.end :], None, None, None, self.end)
+        node, stamp = spans.get("node"), spans.get("stamp")
+        return Peeled(
+            line[self.end :],
+            _rank(line, spans),
+            None if node is None else line[node[0] : node[1]],
+            None if stamp is None else line[stamp[0] : stamp[1]],
+            self.end,
+        )
+
+
 def peel(line: bytes) -> Peeled:
     """Take all known prefixes off a line, outermost first, at most `MAX_DEPTH`; ANSI codes and a byte order mark too.
 
@@ -231,36 +252,33 @@ def peel(line: bytes) -> Peeled:
     """
     if b"\x1b" in line:
         line = _ANSI.sub(b"", line)
+    return walk(line).peeled(line)
+
+
+def walk(line: bytes) -> Prefix:
+    """Return where the prefixes of a line without ANSI codes lie; never raises."""
     at = len(_BOM) if line[:1] == _BOM[:1] and line.startswith(_BOM) else 0
-    if at >= len(line):
-        return Peeled(b"", None, None, None, at)
-    step = _BY_FIRST[line[at]]
-    match = None if step is None else step.match(line, at)
-    if step is None or match is None:
-        return Peeled(line[at:], None, None, None, at)
-    return _peel(line, step, match)
-
-
-def _peel(line: bytes, step: _Step | None, match: re.Match[bytes] | None) -> Peeled:
-    found: dict[str, bytes] = {}
-    at = depth = 0
-    while step is not None and match is not None:
-        at, depth = match.end(), depth + 1
-        for field, group in step.fields[match.lastgroup or ""]:
-            text = match[group]
-            if text is not None and (field in _RANKS or field not in found):
-                found[field] = text
-        step = _BY_FIRST[line[at]] if at < len(line) and depth < MAX_DEPTH else None
+    spans: dict[str, tuple[int, int]] = {}
+    size = len(line)
+    for _ in range(MAX_DEPTH):
+        step = _BY_FIRST[line[at]] if at < size else None
         match = None if step is None else step.match(line, at)
-    return Peeled(line[at:], _rank(found), found.get("node"), found.get("stamp"), at)
+        if step is None or match is None:
+            break
+        at = match.end()
+        for field, group in step.fields[match.lastgroup or ""]:
+            if match[group] is not None and (field in _RANKS or field not in spans):
+                spans[field] = match.span(group)
+    return Prefix(at, spans)
 
 
-def _rank(found: dict[str, bytes]) -> int | None:
+def _rank(line: bytes, spans: dict[str, tuple[int, int]]) -> int | None:
     """Return the most global rank; of two of one sort the innermost was kept. DeepSpeed's rank -1 is no rank."""
     for sort in _RANKS:
-        text = found.get(sort)
-        if text is not None and text[:1] != b"-":
-            return int(text)
+        if sort in spans:
+            begin, end = spans[sort]
+            if line[begin : begin + 1] != b"-":
+                return int(line[begin:end])
     return None
 
 

@@ -7,17 +7,16 @@ digits (see uniform.py); every other line goes to its regexes alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ettlog.parse.clockwork import Clock
 from ettlog.parse.format import Pattern
 from ettlog.parse.template import Learnt, learn
-from ettlog.parse.uniform import Proof, prove
-from ettlog.parse.vector import ZEROS, Rows, Template
+from ettlog.parse.uniform import prove
+from ettlog.parse.vector import ZEROS, Template
 
 Ints = NDArray[np.int64]
 
@@ -38,6 +37,16 @@ class Pool(NamedTuple):
     """Where they end: the index of the newline."""
 
 
+class Matched(NamedTuple):
+    """Lines of a pool that one template fits."""
+
+    template: Template
+    rows: Ints
+    """Their indices in the pool."""
+    numbers: Ints
+    """What `Template.match` read on them, one column a line."""
+
+
 class _Known(NamedTuple):
     """Templates learnt for one pool: by the line without its digits, and those that end before their lines do."""
 
@@ -48,14 +57,13 @@ class _Known(NamedTuple):
 class StepReader:
     """Reads the step lines of one source block by block; remembers the templates it learnt."""
 
-    def __init__(self, patterns: Sequence[Pattern]) -> None:
-        """Prove the regexes of the step patterns."""
-        self.patterns = patterns
-        self.proofs: tuple[Proof, ...] = tuple(prove(one.expression) for one in patterns)
+    def __init__(self, patterns: Sequence[Pattern], silent: Callable[[bytes], bool]) -> None:
+        """Keep the patterns; `silent` tells of a line that no line like it holds a literal of events."""
+        self.patterns, self._silent = patterns, silent
         self._known: dict[int, _Known] = {}
 
-    def read(self, block: bytearray, pool: Pool, clock: Clock) -> tuple[list[Rows], Ints]:
-        """Return rows read by template, and the indices of the lines left for their regexes.
+    def match(self, block: bytearray, pool: Pool) -> tuple[list[Matched], Ints]:
+        """Return what the templates read on the lines of a pool, and the indices of the lines left for their regexes.
 
         Each round takes a line from the middle of those left (the first ones are often of a rare kind), finds or
         learns its template, and reads all lines of that template.
@@ -63,7 +71,7 @@ class StepReader:
         left: Ints = np.arange(len(pool.at))
         if pool.key < -1:
             return [], left
-        found: list[Rows] = []
+        found: list[Matched] = []
         slow: list[int] = []
         rounds = _Rounds()
         while len(left) and rounds.worth(len(left)):
@@ -71,7 +79,7 @@ class StepReader:
             row = int(left[middle])
             line = bytes(block[pool.at[row] : pool.end[row]])
             for template in self._templates(line, pool):
-                left = self._apply(template, block, pool, left, clock, found)
+                left = self._apply(template, block, pool, left, found)
                 if len(left) <= middle or int(left[middle]) != row:
                     break
             else:
@@ -98,37 +106,35 @@ class StepReader:
             known.local.append(template)
         yield template
 
-    def _apply(
-        self, template: Template, block: bytearray, pool: Pool, left: Ints, clock: Clock, found: list[Rows]
-    ) -> Ints:
+    def _apply(self, template: Template, block: bytearray, pool: Pool, left: Ints, found: list[Matched]) -> Ints:
         which = np.arange(len(left))
         if template.whole:  # all lines of it are equally long
             which = np.flatnonzero(pool.end[left] - pool.at[left] == len(template.learnt.line))
-        at = pool.at[left[which]]
-        fits, numbers = template.match(block, at)
-        if not len(numbers):
+        fits, numbers = template.match(block, pool.at[left[which]])
+        if not numbers.shape[1]:
             return left
-        good, rows = template.rows(numbers, at[fits], clock)
-        found.append(rows)
         keep = np.ones(len(left), bool)
-        keep[which[fits][good]] = False
+        keep[which[fits]] = False
+        found.append(Matched(template, left[~keep], numbers))
         return left[keep]
 
     def _learn(self, line: bytes, pool: Pool) -> Template | None:
         wanted = [index for index in pool.patterns if self.patterns[index].anchor in line]
         alone = pool.key >= 0 and len(pool.patterns) == 1
-        learnt = [learn(line, self.patterns[index], index, self.proofs[index], alone=alone) for index in wanted]
+        learnt = [learn(line, self.patterns[index], index, alone=alone) for index in wanted]
         hits = [one for one in learnt if one is not None]
         if len(hits) != 1 or self._others(line, wanted, hits[0]):
             return None
-        return Template(hits[0])
+        template = Template(hits[0])
+        template.silent = template.whole and self._silent(line)
+        return template
 
     def _others(self, line: bytes, wanted: Sequence[int], hit: Learnt) -> bool:
         """Tell whether another pattern matches the line too, or none can say for sure that it does not on lines like
         it."""
         body = line[hit.offset :]
-        others = [index for index in wanted if index != hit.pattern]
-        return any(not self.proofs[index].usable or self.patterns[index].regex.search(body) for index in others)
+        others = [self.patterns[index] for index in wanted if index != hit.pattern]
+        return any(not prove(one.expression).usable or one.regex.search(body) for one in others)
 
 
 class _Rounds:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ettlog.lifecycle import CLOCKS, KIND_BY_NAME
+from ettlog.parse import columns
 from ettlog.parse.carry import advance, per_step, spans
 from ettlog.parse.clock import moved
 from ettlog.parse.clockwork import INFERRED, NOMINAL
-from ettlog.parse.counting import Evidence
+from ettlog.parse.counting import Evidence, Needs
 from ettlog.parse.decode import TOTALS
 from ettlog.parse.format import Pattern
 from ettlog.parse.launches import Mark, number
 from ettlog.parse.template import COLUMNS, NULL
-from ettlog.schema import EVENT, STEP, arrow_schema
+from ettlog.schema import EVENT, arrow_schema
 
 Ints = NDArray[np.int64]
 CARRIED = CLOCKS.index("carried")
@@ -26,12 +27,46 @@ UNDATED = CLOCKS.index("none")
 FLUSH = 20_000
 """Events kept as Python rows before they become arrays."""
 
-_ENDS = {kind.kind: bool(kind.end_state) for kind in KIND_BY_NAME.values()}
-_OPENS = {kind.kind: kind.opens for kind in KIND_BY_NAME.values()}
-_EVENT_FIELDS = tuple(
-    column.name for column in EVENT if column.name not in ("line", "launch", "ts", "clock", "kind", "format", "pattern")
-)
-_WORDS = {column.name for column in (*EVENT, *STEP) if column.type == "word"}
+_INTEGERS = tuple(
+    column for column in EVENT
+    if column.type.startswith("int") and column.name not in ("line", "launch", "ts")
+)  # fmt: skip
+_WORDS = tuple(
+    column.name for column in EVENT
+    if column.type == "word" and column.name not in ("clock", "kind", "format", "pattern")
+)  # fmt: skip
+_TEXTS = tuple(column.name for column in EVENT if column.type == "string")
+
+
+class Book:
+    """What facts need to know of the patterns, made once for many sources."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        """Take the columns of the patterns."""
+        self.patterns = patterns
+        kinds = [KIND_BY_NAME.get(one.kind) for one in patterns]  # what is ignored is of no kind
+        self.opens = [0 if kind is None else kind.opens for kind in kinds]
+        self.ends = [kind is not None and bool(kind.end_state) for kind in kinds]
+        self.tiers = np.array([one.tier for one in patterns] or [1])
+        self.totals = np.array([not TOTALS.isdisjoint(one.groups) for one in patterns] or [False])
+        self.stamped = np.array(["stamp" in one.groups for one in patterns] or [False])
+        self.needs = Needs(patterns)
+        self._names = {
+            "kind": _numbered([one.kind for one in patterns]),
+            "format": _numbered([one.format for one in patterns]),
+            "pattern": _numbered([one.name for one in patterns]),
+        }
+
+    def column(self, name: str, pattern: Ints | NDArray[np.int16]) -> pa.Array:
+        """Return the kind, format or name of patterns as a column of words."""
+        numbers, names = self._names[name]
+        return columns.words(numbers[pattern], names)
+
+
+def _numbered(names: Sequence[str]) -> tuple[Ints, list[str]]:
+    distinct = sorted(set(names))
+    number = {name: index for index, name in enumerate(distinct)}
+    return np.array([number[name] for name in names], np.int64), distinct
 
 
 class Event(NamedTuple):
@@ -67,15 +102,16 @@ class Steps(NamedTuple):
 class Facts:
     """Collects blocks of facts."""
 
-    def __init__(self, patterns: Sequence[Pattern]) -> None:
+    def __init__(self, book: Book) -> None:
         """Start with nothing."""
-        self.patterns = patterns
+        self.book = book
         self.events: list[Event] = []
         self._marks: list[Mark] = []
-        self._evidence = Evidence(patterns)
+        self._evidence = Evidence(book.needs)
         self._steps: list[Steps] = []
         self._undated: list[Undated] = []
-        self._rows: list[pa.Table] = []
+        self._rows: list[_Rows] = []
+        self._words = {name: columns.Words() for name in _WORDS}
         self.waiting = False
         """Some undated line has no dated line behind it yet."""
 
@@ -83,11 +119,12 @@ class Facts:
         """Take the events of one block, sorted by line."""
         self.events.extend(events)
         for event in events:
-            pattern = self.patterns[event.pattern]
-            self._evidence.note(event.line, event.pattern, _OPENS[pattern.kind], event.values.get("target"))
-            if _OPENS[pattern.kind] or _ENDS[pattern.kind]:
+            opens, ends = self.book.opens[event.pattern], self.book.ends[event.pattern]
+            self._evidence.note(event.line, event.pattern, opens, event.values.get("target"))
+            if opens or ends:
+                pattern = self.book.patterns[event.pattern]
                 writer = (pattern.format, pattern.name, event.values.get("rank"), event.values.get("node"))
-                self._marks.append(Mark(event.line, _OPENS[pattern.kind], _ENDS[pattern.kind], writer))
+                self._marks.append(Mark(event.line, opens, ends, writer))
         if len(self.events) >= FLUSH:
             self._flush()
 
@@ -123,15 +160,14 @@ class Facts:
         self._steps.clear()
         steps = _chosen(steps, self._evidence.counted(steps.line, steps.pattern, steps.values[1]))
         _settle(shift, nominal, steps.ts, steps.clock)
-        tiers = np.array([pattern.tier for pattern in self.patterns] or [1])[steps.pattern]
+        tiers = self.book.tiers[steps.pattern]
         # a bar of something else before the loop begins is no step that could end a launch
         sure = steps.line[tiers == tiers.min(initial=tiers.max(initial=1))]
         launches = np.array(number(self._marks, sure.tolist()), np.int64)
         step_launch = np.searchsorted(launches, steps.line, "right")
         kept = _lowest_tier(step_launch, tiers, len(launches))
         steps, step_launch = _chosen(steps, kept), step_launch[kept]
-        totals = np.array([not TOTALS.isdisjoint(pattern.groups) for pattern in self.patterns] or [False])
-        steps.values[2][:] = per_step(steps.values[0], step_launch, steps.values[2], totals[steps.pattern])
+        steps.values[2][:] = per_step(steps.values[0], step_launch, steps.values[2], self.book.totals[steps.pattern])
         undated = _all_undated(self._undated)
         for column in (undated.before, undated.behind):
             _settle(shift, nominal, column)
@@ -140,41 +176,61 @@ class Facts:
 
     def _flush(self) -> None:
         if self.events or not self._rows:
-            self._rows.append(_event_rows(self.events, self.patterns))
+            self._rows.append(self._taken(self.events))
             self.events = []
+
+    def _taken(self, events: Sequence[Event]) -> _Rows:
+        values = [event.values for event in events]
+        found = {column.name: columns.whole([one.get(column.name) for one in values]) for column in _INTEGERS}
+        found |= {name: self._words[name].codes([_text(one.get(name)) for one in values]) for name in _WORDS}
+        found["line"] = np.array([event.line for event in events], np.int64)
+        found["ts"] = np.array([event.ts for event in events], np.int64)
+        found["clock"] = np.array([event.clock for event in events], np.int8)
+        found["index"] = np.array([event.pattern for event in events], np.int64)
+        return _Rows(found, {name: columns.texts([_text(one.get(name)) for one in values]) for name in _TEXTS})
 
     def _event_table(
         self, launches: Ints, undated: Undated, late: tuple[Ints, Ints, Ints], shift: int, nominal: bool
     ) -> pa.Table:
-        rows = pa.concat_tables(self._rows).unify_dictionaries().combine_chunks()
-        line = rows["line"].to_numpy()
-        ts, clock = rows["ts"].to_numpy().copy(), rows["clock"].to_numpy().astype(np.int8)
+        rows = {name: np.concatenate([one.numbers[name] for one in self._rows]) for name in self._rows[0].numbers}
+        line, ts, clock = rows["line"], rows["ts"], rows["clock"]
         _settle(shift, nominal, ts, clock)
         _carry_events(line, ts, clock, undated, late)
         schema = arrow_schema("event")
-        made = {
-            "launch": pa.array(np.searchsorted(launches, line, "right"), pa.int32()),
-            "ts": _nullable(ts, pa.int64()),
-            "clock": _words(clock, CLOCKS),
-        }
-        return pa.table(
-            [made.get(name, rows[name] if name in rows.column_names else None) for name in schema.names], schema=schema
-        )
+        if not len(line):
+            return schema.empty_table()
+        made = {name: self.book.column(name, rows["index"]) for name in ("kind", "format", "pattern")}
+        made |= {name: columns.words(rows[name], self._words[name].words) for name in _WORDS}
+        made |= {name: pa.concat_arrays([one.texts[name] for one in self._rows]) for name in _TEXTS}
+        made["clock"] = columns.words(clock, CLOCKS)
+        rows["launch"] = np.searchsorted(launches, line, "right")
+        for name in schema.names:
+            if name not in made:
+                made[name] = columns.integers(rows[name], schema.field(name).type)
+        return pa.table([made[name] for name in schema.names], schema=schema)
 
     def _step_table(self, steps: Steps, launch: Ints) -> pa.Table:
         schema = arrow_schema("step")
-        formats, names = [one.format for one in self.patterns], [one.name for one in self.patterns]
-        made = {
-            "line": pa.array(steps.line),
-            "launch": pa.array(launch, pa.int32()),
-            "ts": _nullable(steps.ts, pa.int64()),
-            "clock": _words(steps.clock, CLOCKS),
-            "format": _words(steps.pattern, formats),
-            "pattern": _words(steps.pattern, names),
-        }
-        for name, values in zip(COLUMNS, steps.values, strict=True):
-            made[name] = _nullable(values, schema.field(name).type)
+        if not len(launch):
+            return schema.empty_table()
+        made = {name: self.book.column(name, steps.pattern) for name in ("format", "pattern")}
+        made["clock"] = columns.words(steps.clock, CLOCKS)
+        numbers = dict(zip(COLUMNS, steps.values, strict=True))
+        numbers |= {"line": steps.line, "launch": launch, "ts": steps.ts}
+        for name, values in numbers.items():
+            made[name] = columns.integers(values, schema.field(name).type)
         return pa.table([made[name] for name in schema.names], schema=schema)
+
+
+class _Rows(NamedTuple):
+    """Events as arrays: whole numbers (NULL), words by number (-1), and texts."""
+
+    numbers: dict[str, NDArray[Any]]
+    texts: dict[str, pa.Array]
+
+
+def _text(value: int | str | None) -> str | None:
+    return value if value is None or isinstance(value, str) else str(value)
 
 
 def _settle(shift: int, nominal: bool, ts: Ints, clock: NDArray[np.int8] | None = None) -> None:
@@ -185,6 +241,8 @@ def _settle(shift: int, nominal: bool, ts: Ints, clock: NDArray[np.int8] | None 
 
 
 def _chosen(steps: Steps, kept: NDArray[np.bool_]) -> Steps:
+    if kept.all():
+        return steps
     values = tuple(column[kept] for column in steps.values)
     return Steps(steps.line[kept], steps.ts[kept], steps.clock[kept], steps.pattern[kept], values)
 
@@ -245,36 +303,3 @@ def _carry_events(
         found = np.where(between, step_ts[step], found)
     ts[missing] = found
     clock[missing] = np.where(found == NULL, UNDATED, CARRIED)
-
-
-def _event_rows(events: Sequence[Event], patterns: Sequence[Pattern]) -> pa.Table:
-    schema = arrow_schema("event")
-    columns: dict[str, pa.Array] = {
-        "line": pa.array([event.line for event in events], pa.int64()),
-        "ts": pa.array([event.ts for event in events], pa.int64()),
-        "clock": pa.array([event.clock for event in events], pa.int64()),
-    }
-    for name in ("kind", "format", "pattern"):
-        key = "name" if name == "pattern" else name
-        values = pa.array([getattr(patterns[event.pattern], key) for event in events], pa.string())
-        columns[name] = values.dictionary_encode()
-    for name in _EVENT_FIELDS:
-        kind = schema.field(name).type
-        values = pa.array([event.values.get(name) for event in events], pa.string() if name in _WORDS else kind)
-        columns[name] = values.dictionary_encode() if name in _WORDS else values
-    return pa.table(columns)
-
-
-def _nullable(values: Ints, kind: pa.DataType) -> pa.Array:
-    missing = values == NULL
-    return pa.array(np.where(missing, 0, values), mask=missing).cast(kind)
-
-
-def _words(codes: NDArray[np.int8] | NDArray[np.int16], words: Sequence[str]) -> pa.Array:
-    """Return codes as dictionary words; the dictionary holds only the words in use, so equal tables have equal
-    bytes."""
-    used, which = np.unique(codes, return_inverse=True)
-    names = [words[code] for code in used]
-    distinct = sorted(set(names))
-    position = np.array([distinct.index(name) for name in names] or [0])
-    return pa.DictionaryArray.from_arrays(pa.array(position[which].astype(np.int32)), pa.array(distinct, pa.string()))

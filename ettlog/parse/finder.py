@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,73 +12,70 @@ from numpy.typing import NDArray
 from ettlog.lifecycle import KIND_BY_NAME
 from ettlog.parse.envelope import peel
 from ettlog.parse.format import Pattern
-from ettlog.parse.gates import COMMON, MAX_GATES, choose
+from ettlog.parse.gates import COMMON, choose
+from ettlog.parse.literals import AhoCorasick, Hits, fastest
 from ettlog.parse.uniform import needle
 
 Ints = NDArray[np.int64]
 
-_LOOK = 6
-"""Bytes looked at behind a literal."""
+_MOST_LEFT = 0.8
+"""Share of a block beyond which what is not covered is not copied out of it."""
 
 STEP = KIND_BY_NAME["step"].kind
 
 
-class Hits(NamedTuple):
-    """Where literals of events begin in a block, in order; which literal of step lines begins where."""
+class Covered(NamedTuple):
+    """Lines of a block that hold no literal of events, sorted: where they begin, and where the next line does."""
 
-    at: Ints
-    step_gates: Ints
-    step_at: Ints
+    begin: Ints
+    end: Ints
 
 
 class Finder:
-    """Looks for all patterns' literals at once."""
+    """Looks for all patterns' literals at once: those of step lines, then those of events in what is left."""
 
     def __init__(self, patterns: Sequence[Pattern], *, steps: bool) -> None:
         """Choose the literals; without `steps` those of step patterns are left out."""
-        chosen = [index for index, one in enumerate(patterns) if steps or one.kind != STEP]
-        frequent = [index for index in chosen if patterns[index].kind == STEP]
+        frequent = [index for index, one in enumerate(patterns) if one.kind == STEP] if steps else []
+        events = [index for index, one in enumerate(patterns) if one.kind != STEP]
         avoid = b"\n".join(sample.line.encode() for one in patterns if one.kind == STEP for sample in one.samples)
-        anchors = [patterns[index].anchor for index in chosen]
-        events = [patterns[index].anchor for index in chosen if patterns[index].kind != STEP]
-        gates = choose(anchors, kept=[patterns[index].anchor for index in frequent], avoid=avoid + COMMON)
-        owners = [[chosen[owner] for owner in row] for row in gates.owners]
-        self.steps = tuple(tuple(index for index in row if patterns[index].kind == STEP) for row in owners)
-        self._has_step = np.array([bool(row) for row in self.steps] or [False])
-        self._searches = _shared_out(gates.literals, [bool(row) for row in self.steps])
-        self._events: dict[bytes, list[int]] = {}
-        for index in chosen:
-            if patterns[index].kind != STEP:
-                self._events.setdefault(_literal(patterns[index]), []).append(index)
+        gates = choose([patterns[index].anchor for index in events], avoid=avoid + COMMON)
+        self._event_search = fastest(gates.literals)
+        gates = choose([patterns[index].anchor for index in frequent])
+        self.steps = tuple(tuple(frequent[owner] for owner in row) for row in gates.owners)
+        self._frequent_search = AhoCorasick(gates.literals)
+        self._events = _by_literal(events, patterns)
         self._owners = list(self._events.values())
-        stepping = {gate for gate in gates.literals if any(gate in patterns[index].anchor for index in frequent)}
         self._anchors = _automaton(tuple(self._events), MatchKind.Standard)
-        self._has_event = np.array([gate not in stepping for gate in gates.literals] or [False])
-        self._goes_on = {
-            number: (len(gate), _goes_on(gate, events, gates.literals))
-            for number, gate in enumerate(gates.literals)
-            if gate in stepping
-        }
         anchored: dict[bytes, list[int]] = {}
         for index in frequent:
             anchored.setdefault(patterns[index].anchor, []).append(index)
         self._step_owners = list(anchored.values())
         self._step_search = _automaton(tuple(anchored), MatchKind.Standard)
 
-    def find(self, text: memoryview) -> Hits:
-        """Return all literals found in `text`."""
-        parts = [_found(automaton, numbers, text) for automaton, numbers in self._searches]
-        gates, at = (np.concatenate(one) for one in zip(*parts, strict=True)) if parts else (_NONE, _NONE)
-        if len(parts) > 1:
-            order = np.argsort(at, kind="stable")
-            gates, at = gates[order], at[order]
-        event, step = self._has_event[gates], self._has_step[gates]
-        for number in np.unique(gates[step]).tolist():
-            if number in self._goes_on:
-                size, rests = self._goes_on[number]
-                mine = np.flatnonzero(gates == number)
-                event[mine] = _followed(text, at[mine] + size, rests)
-        return Hits(at[event], gates[step], at[step])
+    @property
+    def literals(self) -> tuple[bytes, ...]:
+        """Return the literals of events that decide which patterns a line is read by."""
+        return tuple(self._events)
+
+    def step_hits(self, text: memoryview) -> Hits:
+        """Return which literals of step lines stand in `text`, and where, in order."""
+        return self._frequent_search.find(text)
+
+    def event_hits(self, text: memoryview, covered: Covered) -> Ints:
+        """Return where literals of events stand in `text`, in order; covered lines are passed over."""
+        begin = np.r_[0, covered.end]
+        end = np.r_[covered.begin, len(text)]
+        left = begin < end
+        begin, end = begin[left], end[left]
+        size = end - begin
+        if int(size.sum()) > _MOST_LEFT * len(text):
+            return self._event_search.find(text).at
+        pieces = zip(begin.tolist(), end.tolist(), strict=True)
+        at = self._event_search.find(memoryview(b"".join(text[first:last] for first, last in pieces))).at
+        before = np.cumsum(size) - size
+        piece = np.searchsorted(before, at, "right") - 1
+        return np.asarray(at - before[piece] + begin[piece])
 
     def wanted_steps(self, line: bytes) -> list[int]:
         """Return the step patterns whose anchors are on a line, in their order."""
@@ -106,55 +102,10 @@ def _literal(pattern: Pattern) -> bytes:
 _NONE: Ints = np.zeros(0, np.int64)
 
 
-def _found(automaton: BytesAhoCorasick, numbers: Ints, text: memoryview) -> tuple[Ints, Ints]:
-    found = automaton.find_matches_as_indexes(text)
-    flat = np.fromiter(chain.from_iterable(found), np.int64, 3 * len(found)).reshape(-1, 3)
-    return numbers[flat[:, 0]], flat[:, 1]
-
-
-def _shared_out(literals: Sequence[bytes], frequent: Sequence[bool]) -> list[tuple[BytesAhoCorasick, Ints]]:
-    """Return as few automata as hold all literals, with the literals' numbers; the frequent ones together in the
-    first."""
-    order = sorted(range(len(literals)), key=lambda number: (not frequent[number], number))
-    count = -(-len(order) // MAX_GATES)
-    size = -(-len(order) // max(count, 1))
-    shares = [order[start : start + size] for start in range(0, len(order), max(size, 1))]
-    made = [
-        (_automaton(tuple(literals[number] for number in share), MatchKind.LeftmostFirst), share) for share in shares
-    ]
-    return [(automaton, np.array(share, np.int64)) for automaton, share in made if automaton is not None]
-
-
-def _goes_on(gate: bytes, anchors: Iterable[bytes], gates: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Return what behind a literal of step lines shows that it may be part of an event's anchor, or hide a literal.
-
-    An empty text among them means that anything does.
-    """
-    found: set[bytes] = set()
-    for anchor in anchors:
-        at = anchor.find(gate)
-        while at >= 0:
-            found.add(anchor[at + len(gate) :])
-            at = anchor.find(gate, at + 1)
-        if anchor in gate:
-            found.add(b"")
-    for other in gates:
-        shared = (size for size in range(1, min(len(gate), len(other))) if gate[-size:] == other[:size])
-        found.update(other[size:] for size in shared)
-    return tuple(sorted({rest[:_LOOK] for rest in found}))
-
-
-def _followed(text: memoryview, at: Ints, rests: Sequence[bytes]) -> NDArray[np.bool_]:
-    """Return at which places one of the texts stands; near the end of the block any may."""
-    found = at > len(text) - _LOOK
-    if b"" in rests:
-        return np.ones(len(at), bool)
-    windows: NDArray[np.void] = np.ndarray((max(len(text) - _LOOK + 1, 0),), f"V{_LOOK}", text, strides=(1,))
-    inside = np.flatnonzero(~found)
-    bytes_ = windows[at[inside]].view(np.uint8).reshape(-1, _LOOK)
-    for rest in rests:
-        same = (bytes_[:, : len(rest)] == np.frombuffer(rest, np.uint8)).all(axis=1)
-        found[inside[same]] = True
+def _by_literal(events: Sequence[int], patterns: Sequence[Pattern]) -> dict[bytes, list[int]]:
+    found: dict[bytes, list[int]] = {}
+    for index in events:
+        found.setdefault(_literal(patterns[index]), []).append(index)
     return found
 
 

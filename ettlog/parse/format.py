@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ettlog.errors import FormatError
 from ettlog.lifecycle import CAUSES, KIND_BY_NAME
-from ettlog.parse.decode import CONVERTERS, HELPERS, NUMBERS, TEXTS, combine
+from ettlog.parse.decode import CONVERTERS, NUMBERS, TEXTS, combine, decoder
 
 FOLDER = Path(__file__).parent / "formats"
 """Where the formats that come with ettlog live."""
@@ -100,28 +100,23 @@ class FormatSet:
 
 
 def fields(pattern: Pattern, match: re.Match[bytes]) -> dict[str, int | str]:
-    """Decode the named groups to columns of the event or step table, constants included.
+    """Decode the named groups of a match to columns of the event or step table, constants included.
 
     Durations are integer microseconds, `stamp` stays text for the clock. A value that is no number, or does not fit its
     column, is left out: never an exception.
     """
+    return assemble(pattern, [(group, match[group]) for group in pattern.groups if match[group] is not None])
+
+
+def assemble(pattern: Pattern, texts: Iterable[tuple[str, bytes]]) -> dict[str, int | str]:
+    """Decode the texts of named groups as `fields` does."""
     found: dict[str, int | str] = dict(pattern.constants)
-    for group in pattern.groups:
-        text = match[group]
-        if text is not None:
-            column, value = decode_group(group, text)
-            if value is not None:
-                found[column] = value
-    return found if HELPERS.isdisjoint(pattern.groups) else combine(found)
-
-
-def decode_group(group: str, text: bytes) -> tuple[str, int | str | None]:
-    """Return the column a group fills and its value, or None where the text has none."""
-    if group in CONVERTERS:
-        column, convert = CONVERTERS[group]
-        return column, convert(text)
-    reader: Callable[[bytes], int | str | None] = NUMBERS.get(group) or TEXTS[group]
-    return group, reader(text)
+    for group, text in texts:
+        column, convert = decoder(group)
+        value = convert(text)
+        if value is not None:
+            found[column] = value
+    return combine(found)
 
 
 def load(path: Path, *, prove: bool = True) -> Format:
@@ -192,7 +187,8 @@ def _read(path: Path, data: bytes) -> Format:
     try:
         table = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _error(path, "a format file is not TOML", str(error), "mend the place named") from error
+        todo = "give a TOML file; `ettlog format new LOG` writes one"
+        raise _error(path, "a format file is not TOML", str(error), todo) from error
     _known(path, table, FORMAT_KEYS, "")
     texts = {key: _text(path, table, key, "") for key in ("name", "title", "source", "url")}
     if texts["source"] not in SOURCES:

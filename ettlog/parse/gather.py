@@ -11,6 +11,7 @@ from ettlog.lifecycle import CAUSES, CLOCKS, KIND_BY_NAME
 from ettlog.parse import launches, shapes, stamp
 from ettlog.parse.clock import SourceClock
 from ettlog.parse.parsed import NONE, Parsed, ScanOptions
+from ettlog.parse.spool import Spool
 from ettlog.schema import TABLES, arrow_schema
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Table:
         self._schema = arrow_schema(name)
         self._columns = TABLES[name]
         self._rows: list[dict[str, Any]] = []
-        self._batches: list[pa.RecordBatch] = []
+        self._spool = Spool(self._schema)
         self.lines = array("q")
 
     def add(self, row: dict[str, Any]) -> None:
@@ -76,24 +77,27 @@ class Table:
                 values = [value if value is not None and -bound <= value <= bound else None for value in values]
             array_of = pa.array(values, pa.string() if column.type == "word" else field.type)
             packed.append(array_of.dictionary_encode() if column.type == "word" else array_of)
-        self._batches.append(pa.RecordBatch.from_arrays(packed, schema=self._schema))
+        self._spool.add(pa.RecordBatch.from_arrays(packed, schema=self._schema))
         self._rows = []
 
-    def table(self, begins: list[int]) -> pa.Table:
+    def table(self, begins: list[int]) -> pa.Table | Spool:
         """Return all rows sorted by line, with the launch each belongs to; `begins` holds the first lines of
-        launches.
+        launches. Rows that came sorted and have no launch may stay in their spool.
         """
         import numpy as np
         import pyarrow as pa
 
         self._pack()
         lines = np.frombuffer(self.lines, np.int64) if self.lines else np.empty(0, np.int64)
-        numbers = np.searchsorted(np.array(begins, np.int64), lines, side="right").astype(np.int32)
-        table = pa.Table.from_batches(self._batches, self._schema).unify_dictionaries()
         at = self._schema.get_field_index("launch")
+        mixed = bool(np.any(np.diff(lines) < 0))
+        if at < 0 and not mixed:
+            return self._spool.table()
+        numbers = np.searchsorted(np.array(begins, np.int64), lines, side="right").astype(np.int32)
+        table = pa.Table.from_batches(list(self._spool.batches()), self._schema).unify_dictionaries()
         if at >= 0:
             table = table.set_column(at, self._schema.field(at), pa.array(numbers))
-        return table if not np.any(np.diff(lines) < 0) else table.take(pa.array(np.argsort(lines, kind="stable")))
+        return table.take(pa.array(np.argsort(lines, kind="stable"))) if mixed else table
 
 
 @lru_cache(maxsize=32)

@@ -16,6 +16,7 @@ from ettlog.parse.k8s_object import (
     base,
     count,
     cycles,
+    gpus_asked,
     gpus_of_sets,
     mark,
     moment,
@@ -121,10 +122,18 @@ def train_job(story: Story) -> Iterator[Fields]:
         "submit_us": story.created_us,
         "eligible_us": resumed[-1].at if resumed else None,
         "end_us": ended.at if ended else None,
+        "gpus_requested": _trainer_gpus(job),
         "restarts": count(job, "status", "restarts"),
     }
     for condition in story.marks:
         yield mark(story, condition)
+
+
+def _trainer_gpus(job: Object) -> int | None:
+    """Return the GPUs that the trainer asks for on all its nodes; None where its runtime decides."""
+    each, nodes = part(job, "spec", "trainer", "resourcesPerNode"), count(job, "spec", "trainer", "numNodes")
+    gpus = gpus_asked({**part(each, "requests"), **part(each, "limits")})
+    return None if nodes is None or not gpus else nodes * gpus
 
 
 def is_kubeflow(record: Object) -> bool:

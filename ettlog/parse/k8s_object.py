@@ -16,6 +16,8 @@ Fields = dict[str, Any]
 MAX_TASKS = 1 << 20
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?\s?(?:Z|\+00:?00)\Z")
 _COUNT = re.compile(r"\d{1,9}\Z")
+_SHARE = re.compile(r"/(?:mig-|gpu\.shared|gpu-?mem|gpu-?core|vgpu|vcuda)")
+"""Names of resources that are slices of a GPU: how much of it is held is not counted in whole ones."""
 _GPUS = ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "google.com/tpu", "habana.ai/gaudi")
 JOB_LABELS = (
     "jobset.sigs.k8s.io/jobset-name",
@@ -198,15 +200,20 @@ def mark(story: Story, found: Condition, **fields: Any) -> Fields:
 
 
 def gpus_of_pod(spec: Object) -> int | None:
-    """Return the GPUs that a pod asks for; None where the spec shows no container."""
+    """Return the GPUs that a pod asks for; None where it shows no container, or asks for shares or by claims."""
     containers = parts(spec, "containers")
-    return sum(map(_gpus_of_container, containers)) if containers else None
+    found = [
+        gpus_asked({**part(one, "resources", "requests"), **part(one, "resources", "limits")}) for one in containers
+    ]
+    known = [each for each in found if each is not None]
+    return sum(known) if containers and len(known) == len(found) and not parts(spec, "resourceClaims") else None
 
 
-def _gpus_of_container(container: Object) -> int:
-    asked = {**part(container, "resources", "requests"), **part(container, "resources", "limits")}
-    counts = [count(asked, name) or 0 for name in asked if str(name).endswith("/gpu") or name in _GPUS]
-    return sum(counts)
+def gpus_asked(resources: Object) -> int | None:
+    """Return the GPUs that a list of resources names; None where it names shares of GPUs, which are not counted."""
+    if any(_SHARE.search(str(name)) for name in resources):
+        return None
+    return sum(count(resources, name) or 0 for name in resources if str(name).endswith("/gpu") or name in _GPUS)
 
 
 def gpus_of_sets(sets: Iterable[tuple[int | None, Object]]) -> int | None:

@@ -33,6 +33,8 @@ class _Launch:
         self.writers = {mark.writer}
         self.below: set[Writer] = set()
         """Writers of lower levels."""
+        self.announced: set[Writer] = set()
+        """Writers that announced it before its workers showed."""
         self.ended = self.stepped = False
 
     def joined_by(self, mark: Mark) -> bool:
@@ -49,7 +51,7 @@ class _Launch:
             # nodes that do not say who they are print the same first line one after another
             return mark.opens > 1 and mark.writer[-2:] == NOBODY and len(self.writers) == 1
         if self.level == ANNOUNCED:  # what it announced goes on: the first worker or launcher line counts from here
-            self.level, self.writers = mark.opens, {mark.writer}
+            self.announced, self.level, self.writers = self.writers, mark.opens, {mark.writer}
             return True
         if mark.opens < self.level:  # a launcher comes before its workers: these were another launch's
             return False
@@ -61,7 +63,8 @@ class _Launch:
         line."""
         same = any(writer[0] == mark.writer[0] for writer in self.writers)
         if mark.opens > self.level:
-            return mark.writer not in self.below or mark.writer[-2:] == NOBODY
+            # who announced what has ended since announces the next one: a crash loop
+            return mark.writer not in self.announced and (mark.writer not in self.below or mark.writer[-2:] == NOBODY)
         return mark.opens == self.level > 1 and same and mark.writer not in self.writers
 
 

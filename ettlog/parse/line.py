@@ -60,16 +60,32 @@ class LineReader:
             for match in pattern.regex.finditer(peeled.body):
                 if cut and match.end() == len(peeled.body) and peeled.body[-1:].isalnum():
                     continue
-                values = fields(pattern, match)
-                ts, clock, bad = self._instant(peeled, values)
-                if peeled.rank is not None:
-                    values.setdefault("rank", peeled.rank)
-                if peeled.node is not None:
-                    values.setdefault("node", peeled.node.decode("utf-8", "replace"))
-                found.append(Found(index, values, ts, clock, bad, number, match.start(), match.end()))
+                found.append(self.finish(index, fields(pattern, match), peeled, number, match.span()))
                 if not many:
                     break
         return found
+
+    def finish(
+        self,
+        index: int,
+        values: dict[str, int | str],
+        peeled: Peeled,
+        number: int,
+        span: tuple[int, int],
+        timeless: bool = False,
+    ) -> Found:
+        """Return a match with its instant, and with the rank and node of the prefix where it has none itself.
+
+        `timeless` tells that neither prefix nor body holds a stamp; the match may still name one.
+        """
+        ts, clock, bad = NULL, -1, False
+        if not timeless or "stamp" in values:
+            ts, clock, bad = self._instant(peeled, values)
+        if peeled.rank is not None:
+            values.setdefault("rank", peeled.rank)
+        if peeled.node is not None:
+            values.setdefault("node", peeled.node.decode("utf-8", "replace"))
+        return Found(index, values, ts, clock, bad, number, *span)
 
     def _instant(self, peeled: Peeled, values: dict[str, int | str]) -> tuple[int, int, bool]:
         """Return (instant or NULL, clock, whether there is a stamp that is none): of the prefix, the pattern, or the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,8 @@ class Parsed:
 
     events: pa.Table
     steps: pa.Table
-    allocs: pa.Table
+    allocs: Any
+    """A table, or a `spool.Spool` where its rows are too many for memory."""
     lines: dict[str, int]
     """Outcome of lifecycle.OUTCOMES -> lines; adds up to `n_lines`."""
     n_lines: int

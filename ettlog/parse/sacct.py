@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ettlog.parse import blocks
+from ettlog.parse import blocks, sacct_table
 from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.sacct_lines import MAX_RECORD, Joiner, Layout, Record, Repeats, find_layout
 from ettlog.parse.sacct_rows import ASSUMED, Rows
@@ -19,7 +19,8 @@ HEAD = 1 << 16
 
 def sniff(head: bytes, options: ScanOptions) -> bool:
     """Tell by its first bytes whether a file is scheduler accounting that this reader knows."""
-    return find_layout(head, options.sacct_fields, options.sacct_delimiter) is not None
+    known = find_layout(head, options.sacct_fields, options.sacct_delimiter)
+    return known is not None or sacct_table.find(head) is not None
 
 
 def read(path: Path, options: ScanOptions) -> Parsed:
@@ -31,11 +32,13 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     """
     with blocks.open_source(path, budget=options.limits.output) as source:
         lines = _Lines(source)
-        layout = find_layout(lines.head(), options.sacct_fields, options.sacct_delimiter)
+        head = lines.head()
+        table = sacct_table.find(head)
+        layout = table.layout if table else find_layout(head, options.sacct_fields, options.sacct_delimiter)
         rows = Rows(layout or Layout(("jobid",), b"|", False, b""), options.zone)
         joiner, repeats = Joiner(rows.layout), Repeats()
         for block in lines:
-            rows.add(list(_fresh(joiner.feed(block), repeats, rows)))
+            rows.add(list(_fresh(joiner.feed(table.cut(block) if table else block), repeats, rows)))
         joiner.close(lines.ended and not source.torn)
         return _parsed(source, lines, joiner, rows)
 

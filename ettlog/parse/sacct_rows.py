@@ -15,6 +15,7 @@ from ettlog.parse import sacct_cells as cells
 from ettlog.parse.sacct_cells import ABSENT, BAD, SECOND
 from ettlog.parse.sacct_lines import JOB_ID, TIMES, Layout, Record
 from ettlog.parse.slurm_words import Restarts
+from ettlog.parse.spool import Spool
 from ettlog.schema import arrow_schema
 
 if TYPE_CHECKING:
@@ -92,7 +93,6 @@ class Rows:
     layout: Layout
     zone: str | None
     lines: Counter[str] = field(default_factory=Counter)
-    batches: list[pa.RecordBatch] = field(default_factory=list)
     mentions_gpus: bool = False
     first_us: int | None = None
     last_us: int | None = None
@@ -100,7 +100,8 @@ class Rows:
     restarts: Restarts = field(default_factory=Restarts)
 
     def __post_init__(self) -> None:
-        """Make the clock of local times."""
+        """Make the clock of local times, and room for the rows."""
+        self.spool = Spool(arrow_schema("alloc"))
         self._clock = cells.Clock(self.zone)
 
     def add(self, records: Sequence[Record]) -> None:
@@ -121,7 +122,7 @@ class Rows:
         self._span(stamps[stamps > ABSENT])
         self.clocks.update({str(c["values"]): c["counts"] for c in kept.column("clock").value_counts().to_pylist()})
         self._count_restarts(kept)
-        self.batches.append(kept)
+        self.spool.add(kept)
 
     def _count_restarts(self, batch: pa.RecordBatch) -> None:
         """Look at the restarts of the jobs that have any: attempts may be missing."""
@@ -262,15 +263,11 @@ class Rows:
             self.first_us = low if self.first_us is None else min(self.first_us, low)
             self.last_us = high if self.last_us is None else max(self.last_us, high)
 
-    def table(self) -> pa.Table:
+    def table(self) -> pa.Table | Spool:
         """Return all rows; where no record of the file names a GPU, whether any was held is not known."""
-        import pyarrow as pa
-
-        table = pa.Table.from_batches(self.batches, None if self.batches else arrow_schema("alloc"))
         if not self.mentions_gpus:
-            index = table.schema.get_field_index("gpus")
-            table = table.set_column(index, "gpus", pa.nulls(table.num_rows, pa.int32()))
-        return table.unify_dictionaries()
+            self.spool.clear("gpus")
+        return self.spool.table()
 
 
 def instants(values: np.ndarray[Any, Any]) -> pa.Array:

@@ -11,7 +11,7 @@ from ettlog.lifecycle import KIND_BY_NAME, OUTCOMES
 from ettlog.parse import zones
 from ettlog.parse.block import BlockScan
 from ettlog.parse.blocks import Reader, SourceRefusedError, open_source
-from ettlog.parse.cut import blocks
+from ettlog.parse.cut import SLACK, Block, blocks
 from ettlog.parse.engine import Source, engine
 from ettlog.parse.format import FormatSet
 from ettlog.parse.parsed import Limits, Parsed, ScanOptions
@@ -39,15 +39,9 @@ def scan(path: Path, formats: FormatSet, options: ScanOptions) -> Parsed:
         return _nothing("refused", [f"{error.what}: {error.why}"])
     with reader:
         source = Source(engine(formats, options.steps), options)
-        if options.zone is None:
-            zones.learn(_head(path), source.clock.source)
-        return _read(reader, source)
-
-
-def _head(path: Path) -> bytes:
-    """Return the first text of a source; it is opened once more: what is learnt must not hang on the size of blocks."""
-    with open_source(path) as reader:
-        return reader.read_all(zones.HEAD)
+        if options.zone is None and options.limits.block < zones.HEAD:  # what is learnt must not hang on the blocks
+            zones.learn(reader.peek(zones.HEAD), source.clock.source)
+        return _read(reader, source, learns=options.zone is None and options.limits.block >= zones.HEAD)
 
 
 def _nothing(state: str, inferences: list[str]) -> Parsed:
@@ -55,11 +49,16 @@ def _nothing(state: str, inferences: list[str]) -> Parsed:
     return Parsed(events, steps, allocs, dict.fromkeys(OUTCOMES, 0), 0, 0, "", state=state, inferences=inferences)
 
 
-def _read(reader: Reader, source: Source) -> Parsed:
+def _read(reader: Reader, source: Source, *, learns: bool) -> Parsed:
     binary = False
-    for block in blocks(reader, source.limits.block, source.limits.line):
-        binary = binary or (not source.n_lines and block.data.find(b"\0", 0, min(block.end, source.limits.line)) >= 0)
-        BlockScan(source, block).run()
+
+    def learn(text: memoryview) -> None:
+        zones.learn(text[: zones.HEAD], source.clock.source)
+
+    with source.engine.room(source.limits.block + SLACK) as room:
+        for block in blocks(reader, source.limits.block, source.limits.line, room, learn if learns else None):
+            binary = binary or (not source.n_lines and _has_zero(block, source.limits.line))
+            BlockScan(source, block).run()
     digest = reader.digest()
     events, steps = source.facts.tables(*source.clock.settle())
     return Parsed(
@@ -82,6 +81,10 @@ def _read(reader: Reader, source: Source) -> Parsed:
     )
 
 
+def _has_zero(block: Block, size: int) -> bool:
+    return block.data.find(b"\0", 0, min(block.end, size)) >= 0
+
+
 def _state(reader: Reader, source: Source, *, binary: bool) -> str:
     if reader.torn:
         return "torn"
@@ -92,6 +95,8 @@ def _state(reader: Reader, source: Source, *, binary: bool) -> str:
 
 def _hints(events: pa.Table) -> dict[str, str]:
     """Return the allocation that the scheduler's own lines name, if it is one."""
+    if events.num_rows and _SCHEDULER.isdisjoint(events["kind"].chunk(0).dictionary.to_pylist()):
+        return {}
     rows = zip(events["kind"].to_pylist(), events["name"].to_pylist(), strict=True)
     named = [_ALLOCATION.fullmatch(name) for kind, name in rows if kind in _SCHEDULER and name]
     found = {match[1] for match in named if match}

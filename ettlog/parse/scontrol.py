@@ -32,8 +32,10 @@ _TIMES = ("SubmitTime", "EligibleTime", "StartTime", "EndTime")
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
     """Tell by its first record whether a file is `scontrol show job`."""
+    if b"JobState=" not in head or b"SubmitTime=" not in head:
+        return False
     found = _SNIFF.search(head)
-    return found is not None and not head[: found.start()].strip() and b"JobState=" in head and b"SubmitTime=" in head
+    return found is not None and not head[: found.start()].strip()
 
 
 def read(path: Path, options: ScanOptions) -> Parsed:

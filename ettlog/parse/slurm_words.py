@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ettlog.parse import sacct_cells as cells
 from ettlog.parse.parsed import Parsed
+from ettlog.parse.spool import Spool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +111,9 @@ def unless_told(parsed: Parsed, told: bool) -> Parsed:
     """Return what was read; where no record of the source names a GPU, whether any was held is not known."""
     import pyarrow as pa
 
-    if not told and parsed.allocs.num_rows:
+    if not told and isinstance(parsed.allocs, Spool):
+        parsed.allocs.clear("gpus")
+    elif not told and parsed.allocs.num_rows:
         at = parsed.allocs.schema.get_field_index("gpus")
         field = parsed.allocs.schema.field(at)
         parsed.allocs = parsed.allocs.set_column(at, field, pa.nulls(parsed.allocs.num_rows, field.type))

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ettlog.parse.cut import Block
 from ettlog.parse.engine import Source
-from ettlog.parse.extract import Pool
+from ettlog.parse.extract import Matched, Pool
 from ettlog.parse.facts import Steps
-from ettlog.parse.finder import Hits
+from ettlog.parse.finder import Covered
 from ettlog.parse.line import Found
 from ettlog.parse.template import COLUMNS, NULL
 from ettlog.parse.vector import Rows, select
@@ -40,59 +40,103 @@ class ReadLine(Protocol):
 class StepLines:
     """The step lines of one block."""
 
-    def __init__(
-        self,
-        source: Source,
-        block: Block,
-        newline: NDArray[np.bool_],
-        read_line: ReadLine,
-        idle: frozenset[int] = frozenset(),
-    ) -> None:
-        """Keep the block, where its newlines are, how to read one line, and the patterns that cannot count in it."""
-        self._idle = idle
-        self._source, self._block, self._newline, self._read_line = source, block, newline, read_line
+    def __init__(self, source: Source, block: Block, newlines: Ints, read_line: ReadLine) -> None:
+        """Keep the block, where its lines end, and how to read one line."""
+        self._source, self._block, self._newlines, self._read_line = source, block, newlines, read_line
+        self._matched: list[tuple[Pool, list[Matched], Ints]] = []
+        self._waiting: list[Pool] = []
         self.undated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
         """Where undated step lines begin, and their numbers in the source."""
+        self.dated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
+        """Where step lines begin whose instant is that of the first stamp on them, and the instants."""
 
-    def read(self, hits: Hits) -> Ints:
-        """Read all lines with literals of steps on them; return where those begin that were read by template,
-        sorted."""
-        if not len(hits.step_at):
+    def match(self) -> Covered:
+        """Find the step lines and match them with templates; return the lines on which no event can be.
+
+        What cannot count yet for want of a line of its trainer waits: that line may be in this block.
+        """
+        engine, block = self._source.engine, self._block
+        gates, at = engine.finder.step_hits(memoryview(block.data)[: block.end])
+        self._source.hits += len(at)
+        idle = self._source.facts.idle(())
+        for pool in self._pools(gates, at) if len(at) else ():
+            if idle.isdisjoint(pool.patterns):
+                self._matched.append((pool, *engine.steps.match(block.data, pool)))
+            else:
+                self._waiting.append(pool)
+        return self._covered()
+
+    def _covered(self) -> Covered:
+        lines = [
+            np.stack([pool.at[one.rows], pool.end[one.rows] + 1])
+            for pool, matched, _ in self._matched
+            for one in matched
+            if one.template.silent
+        ]
+        if not lines:
+            return Covered(_EMPTY, _EMPTY)
+        begin, end = np.concatenate(lines, axis=1)
+        order = np.argsort(begin)
+        return Covered(begin[order], end[order])
+
+    def read(self, idle: frozenset[int]) -> Ints:
+        """Read all step lines but of the patterns that cannot count in this block; return where those begin that were
+        read by template, sorted."""
+        for pool in self._waiting:
+            ready = tuple(index for index in pool.patterns if index not in idle)
+            if ready:
+                pool = pool._replace(patterns=ready)
+                self._matched.append((pool, *self._source.engine.steps.match(self._block.data, pool)))
+        if not self._matched:
             return _EMPTY
-        newlines = np.flatnonzero(self._newline)
-        rows, fast = self._rows(self._pools(hits, newlines))
+        rows, fast = self._rows(idle)
         if len(rows.at):
-            line = np.searchsorted(newlines, rows.at) + self._source.n_lines + 1
+            line = np.searchsorted(self._newlines, rows.at) + self._source.n_lines + 1
+            self.dated = self._dated(rows, fast)
             rows = self._twins(rows)
             self._source.facts.add_steps(Steps(line, rows.ts, rows.clock, rows.pattern, rows.values))
             undated = rows.ts == NULL
             self.undated = rows.at[undated], line[undated]
         return fast
 
-    def _rows(self, pools: Sequence[Pool]) -> tuple[Rows, Ints]:
-        source = self._source
-        fast: list[Rows] = []
-        slow: list[Rows] = []
-        for pool in pools:
-            found, left = source.engine.steps.read(self._block.data, pool, source.clock)
-            fast += found
-            for rows in found:  # all of one template, so of one pattern
+    def _rows(self, idle: frozenset[int]) -> tuple[Rows, Ints]:
+        source, fast = self._source, list[Rows]()
+        slow: list[tuple[int, Found]] = []
+        for pool, matched, left in self._matched:
+            rest = [left]
+            for one in matched:
+                good, rows = one.template.rows(one.numbers, pool.at[one.rows], source.clock)
+                fast.append(rows)
+                rest.append(one.rows[~good])
                 if len(rows.at):
-                    source.formats[source.engine.patterns[int(rows.pattern[0])].format] += len(rows.at)
-            slow += [self._one(int(pool.at[row]), int(pool.end[row]), pool.patterns) for row in left.tolist()]
-        joined = _joined([*fast, *slow])
-        return select(joined, np.argsort(joined.at, kind="stable")), np.sort(_joined(fast).at)
+                    source.formats[source.engine.patterns[one.template.learnt.pattern].format] += len(rows.at)
+            for row in np.sort(np.concatenate(rest)).tolist():
+                begin = int(pool.at[row])
+                slow += [(begin, found) for found in self._one(begin, int(pool.end[row]), pool.patterns, idle)]
+        joined = _joined([*fast, _slow_rows(slow)])
+        return select(joined, np.argsort(joined.at, kind="stable")), np.sort(
+            np.concatenate([_EMPTY, *(r.at for r in fast)])
+        )
 
-    def _pools(self, hits: Hits, newlines: Ints) -> list[Pool]:
+    def _dated(self, rows: Rows, fast: Ints) -> tuple[Ints, Ints]:
+        own = (rows.ts != NULL) & ~self._source.engine.book.stamped[rows.pattern]
+        if len(fast):
+            own &= fast[np.minimum(np.searchsorted(fast, rows.at), len(fast) - 1)] == rows.at
+        else:
+            own[:] = False
+        return rows.at[own], rows.ts[own]
+
+    def _pools(self, gates: Ints, at: Ints) -> list[Pool]:
         """Group the hit lines by the literal found on them."""
-        index = np.searchsorted(newlines, hits.step_at)
+        newlines = self._newlines
+        index = np.searchsorted(newlines, at)
         first = np.flatnonzero(np.r_[True, index[1:] != index[:-1]])
         count = np.diff(np.r_[first, len(index)])
         end = newlines[index[first]]
         begin = np.where(index[first] > 0, newlines[index[first] - 1] + 1, 0)
-        seen = hits.step_at[first] - begin < self._source.limits.line
+        seen = at[first] - begin < self._source.limits.line
         end = np.minimum(end, begin + self._source.limits.line)
-        key = np.where(count == 1, hits.step_gates[first], -1)
+        key = np.where(count == 1, gates[first], -1)
         steps = self._source.engine.finder.steps
         pools = []
         whole = end + 1 < self._block.end if self._block.sealed else np.ones(len(end), bool)
@@ -100,25 +144,14 @@ class StepLines:
         for one in np.unique(key[seen]).tolist():
             mine = seen & (key == one)
             patterns = steps[one] if one >= 0 else self._source.engine.step_patterns
-            ready = tuple(index for index in patterns if index not in self._idle)
-            if ready:
-                pools.append(Pool(one, ready, begin[mine], end[mine]))
+            pools.append(Pool(one, patterns, begin[mine], end[mine]))
         return pools
 
-    def _one(self, begin: int, end: int, wanted: Sequence[int]) -> Rows:
+    def _one(self, begin: int, end: int, wanted: Sequence[int], idle: frozenset[int]) -> list[Found]:
         if len(wanted) > 1:
-            wanted = self._source.engine.finder.wanted_steps(bytes(self._block.data[begin:end]))
-        wanted = [index for index in wanted if index not in self._idle]
-        if not wanted:
-            return NO_ROWS
-        found = self._read_line(begin, end, wanted, many=True)
-        return Rows(
-            np.full(len(found), begin),
-            np.array([one.ts for one in found], np.int64),
-            np.array([one.clock for one in found], np.int8),
-            np.array([one.pattern for one in found], np.int16),
-            tuple(np.array([_whole(one.values.get(name)) for one in found], np.int64) for name in COLUMNS),
-        )
+            wanted = self._source.engine.wanted_steps(bytes(self._block.data[begin:end]))
+        wanted = [index for index in wanted if index not in idle]
+        return self._read_line(begin, end, wanted, many=True) if wanted else []
 
     def _twins(self, rows: Rows) -> Rows:
         """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside
@@ -139,6 +172,17 @@ class StepLines:
                 rows.clock[undated[same]] = clocks[near[same]]
             self._source.twins[tier] = (steps[-2:], instants[-2:], clocks[-2:])
         return rows
+
+
+def _slow_rows(found: Sequence[tuple[int, Found]]) -> Rows:
+    """Return what was read line by line as rows."""
+    return Rows(
+        np.array([begin for begin, _ in found], np.int64),
+        np.array([one.ts for _, one in found], np.int64),
+        np.array([one.clock for _, one in found], np.int8),
+        np.array([one.pattern for _, one in found], np.int16),
+        tuple(np.array([_whole(one.values.get(name)) for _, one in found], np.int64) for name in COLUMNS),
+    )
 
 
 def _joined(parts: Sequence[Rows]) -> Rows:

@@ -11,7 +11,7 @@ from ettlog.parse import clock as clocks
 from ettlog.parse.decode import NUMBERS, TEXTS
 from ettlog.parse.envelope import Peeled, peel
 from ettlog.parse.format import Pattern, fields
-from ettlog.parse.uniform import Proof
+from ettlog.parse.uniform import Proof, prove
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,12 +87,12 @@ class Unlearnable(Exception):  # noqa: N818 - no failure: the line is read by it
     """The line holds something that is not the same for all lines of its template."""
 
 
-def learn(line: bytes, pattern: Pattern, index: int, proof: Proof, *, alone: bool) -> Learnt | None:
+def learn(line: bytes, pattern: Pattern, index: int, *, alone: bool) -> Learnt | None:
     """Learn from a line without its newline; None where it must be read by regex.
 
     `alone` tells that no other pattern may want the line, so bytes behind the match may stay unread.
     """
-    peeled = peel(line)
+    peeled, proof = peel(line), prove(pattern.expression)
     if not proof.usable or len(line) >= MAX_WIDTH or b"\r" in line or line[peeled.offset :] != peeled.body:
         return None
     matches = list(pattern.regex.finditer(peeled.body))
@@ -113,17 +113,17 @@ def _learn(
     cover = (peeled.offset + match.end() if ahead else len(line)) + 1
     if not peeled.offset and line[:1].isdigit() and clock is None:
         raise Unlearnable
-    allowed = _allowed(line, proof)
+    digits = allowed(line, proof)
     taught = {number.column for number in numbers} | set(missing)
     constants = tuple(
         (key, value) for key, value in pattern.constants.items() if isinstance(value, int) and key not in taught
     )
     return Learnt(
-        index, line, cover, allowed, tuple(numbers), tuple(missing), constants, clock, peeled.offset, peeled.rank
+        index, line, cover, digits, tuple(numbers), tuple(missing), constants, clock, peeled.offset, peeled.rank
     )
 
 
-def _allowed(line: bytes, proof: Proof) -> tuple[tuple[int, bytes], ...]:
+def allowed(line: bytes, proof: Proof) -> tuple[tuple[int, bytes], ...]:
     """Return the sensitive columns of a line: a digit of the set may become another of the set, one outside another
     outside."""
     found: dict[int, set[int]] = {}

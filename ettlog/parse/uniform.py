@@ -10,6 +10,7 @@ must stay inside, or outside, the set.
 
 from __future__ import annotations
 
+import functools
 import re
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
@@ -58,6 +59,7 @@ class _UnusableError(Exception):
     """The regex has a part about which nothing is proved."""
 
 
+@functools.cache
 def prove(expression: bytes) -> Proof:
     """Return what is known about a bytes regex without flags; `usable` is false where nothing is proved."""
     tree = _parser.parse(expression)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ _SERIAL = 1 << 18
 _SECOND = 1_000_000
 _QUARTER = 900 * _SECOND
 _BACK = 60 * _SECOND
+_DAY = 86_400 * _SECOND
 
 
 class Rows(NamedTuple):
@@ -46,6 +47,8 @@ class Template:
         """Build the masks."""
         self.learnt = learnt
         self.whole = learnt.cover > len(learnt.line)
+        self.silent = False
+        """No line of this template holds a literal of events."""
         self.plain = learnt.line[: learnt.cover].translate(ZEROS)
         width = self.width = (learnt.cover + 7) // 8 * 8
         line = np.zeros(width, np.uint8)
@@ -65,16 +68,18 @@ class Template:
         label = [at for at in range(learnt.offset) if digit[at] and at not in dated]
         self._label = tuple(label) if len(label) <= MAX_DIGITS else ()
         self._peel_all = len(label) > MAX_DIGITS
+        self._peeled: dict[int, tuple[int, bool]] = {}
+        """Label -> rank, and whether the prefix ends where it does on the line learnt from."""
         self._groups = self._digit_groups()
         self._columns = np.array([at for group in self._groups for at in group], np.int64)
-        self._powers = np.zeros((len(self._columns), len(self._groups)))
+        self._powers = np.zeros((len(self._groups), len(self._columns)))
         self._piece = max(64, _SERIAL // max(1, self._powers.size))
         row = 0
         for index, group in enumerate(self._groups):
-            self._powers[row : row + len(group), index] = [10.0**power for power in range(len(group) - 1, -1, -1)]
+            self._powers[index, row : row + len(group)] = [10.0**power for power in range(len(group) - 1, -1, -1)]
             row += len(group)
         if learnt.clock is not None:  # the fraction of a second becomes microseconds
-            self._powers[:, -1] *= 10.0 ** (6 - len(learnt.clock.parts[6]))
+            self._powers[-1] *= 10.0 ** (6 - len(learnt.clock.parts[6]))
 
     def _digit_groups(self) -> list[tuple[int, ...]]:
         """Return the columns of each number: head and tail of the values, the label of the prefix, the parts of the
@@ -83,12 +88,12 @@ class Template:
         return [*groups, self._label, *(self.learnt.clock.parts if self.learnt.clock else ())]
 
     def match(self, block: bytearray, at: Ints) -> tuple[NDArray[np.bool_], Ints]:
-        """Return which of the lines that begin at `at` are of this template, and the numbers of those, one row a line.
+        """Return which of the lines that begin at `at` are of this template, and their numbers, one column a line.
 
         Works on pieces that stay in the processor's cache and below the size from which BLAS starts threads.
         """
         fits = np.empty(len(at), bool)
-        found = [np.empty((0, len(self._groups)), np.int64)]
+        found = [np.empty((len(self._groups), 0), np.int64)]
         windows: NDArray[np.void] = np.ndarray((len(block) - self.width + 1,), f"V{self.width}", block, strides=(1,))
         for start in range(0, len(at), self._piece):
             words = windows[at[start : start + self._piece]].view(np.uint64).reshape(-1, self.width // 8)
@@ -100,16 +105,16 @@ class Template:
             fits[start : start + self._piece] = good
             digits = (lines if good.all() else lines[good])[:, self._columns].astype(np.float64)
             digits -= 48.0
-            found.append((digits @ self._powers).astype(np.int64))
-        return fits, np.concatenate(found)
+            found.append((self._powers @ digits.T).astype(np.int64))
+        return fits, np.concatenate(found, axis=1)
 
     def rows(self, found: Ints, at: Ints, source: Clock) -> tuple[NDArray[np.bool_], Rows]:
         """Return which lines are good after all, and the rows of the good ones, from the numbers of `match`."""
         count = 2 * len(self.learnt.numbers) + 1
-        good, rank = self._ranks(found[:, count - 1])
+        good, rank = self._ranks(found[count - 1])
         ts, clock = np.full(len(at), NULL), np.full(len(at), -1, np.int8)
         if self.learnt.clock is not None:
-            naive, valid = _instants(found[:, count:])
+            naive, valid = _instants(found[count:])
             good &= valid
             ts, clock = self._to_utc(np.where(good, naive + self.learnt.clock.shift, 0), good, source)
             good &= clock >= 0
@@ -124,7 +129,7 @@ class Template:
             if name in columns:
                 columns[name] = np.full(size, value)
         for index, number in enumerate(self.learnt.numbers):
-            columns[number.column] = _scaled(found[:, 2 * index], found[:, 2 * index + 1], number)
+            columns[number.column] = _scaled(found[2 * index], found[2 * index + 1], number)
         return tuple(columns[name] for name in COLUMNS)
 
     def _ranks(self, labels: Ints) -> tuple[NDArray[np.bool_], Ints]:
@@ -135,11 +140,12 @@ class Template:
         rank = np.full(len(labels), NULL if learnt.rank is None else learnt.rank)
         if not self._label:
             return good, rank
-        for label in np.unique(labels).tolist():
+        for label in _distinct(labels):
+            if label not in self._peeled:
+                peeled = peel(self._relabelled(label))
+                self._peeled[label] = NULL if peeled.rank is None else peeled.rank, peeled.offset == learnt.offset
             mine = labels == label
-            peeled = peel(self._relabelled(label))
-            rank[mine] = NULL if peeled.rank is None else peeled.rank
-            good[mine] = peeled.offset == learnt.offset
+            rank[mine], good[mine] = self._peeled[label]
         return good, rank
 
     def _relabelled(self, label: int) -> bytes:
@@ -159,17 +165,25 @@ class Template:
         moving = zone == "local" and source.zoned
         if not len(chosen) or (moving and (np.diff(local[chosen]) < -_BACK).any()):
             return ts, clock  # an hour may come twice: the clock must see these one by one
-        keys = local[chosen] // _QUARTER if moving else np.zeros(len(chosen), np.int64)
-        distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        shifts, codes = np.zeros(len(distinct), np.int64), np.full(len(distinct), -1, np.int8)
+        first, which = np.zeros(1, np.int64), np.zeros(len(chosen), np.int64)
+        if moving:
+            _, first, which = np.unique(local[chosen] // _QUARTER, return_index=True, return_inverse=True)
+        shifts, codes = np.zeros(len(first), np.int64), np.full(len(first), -1, np.int8)
         for index, row in enumerate(chosen[first]):
             us, codes[index] = source.instant(clocks.Stamp(int(local[row]), zone, True, True, layout))
             shifts[index] = us - int(local[row])
         ts[chosen], clock[chosen] = local[chosen] + shifts[which], codes[which]
-        for code in np.unique(codes[codes >= 0]):
+        for code in _distinct(codes[codes >= 0]):
             seen = ts[chosen][codes[which] == code]
-            source.saw(int(seen.min()), int(seen.max()), int(code), len(seen))
+            source.saw(int(seen.min()), int(seen.max()), code, len(seen))
         return ts, clock
+
+
+def _distinct(values: NDArray[np.integer[Any]]) -> list[int]:
+    """Return the distinct values, sorted; most often there is one."""
+    if len(values) and (values == values[0]).all():
+        return [int(values[0])]
+    return [int(value) for value in np.unique(values)]
 
 
 def _scaled(head: Ints, tail: Ints, number: Number) -> Ints:
@@ -183,17 +197,27 @@ def _instants(parts: Ints) -> tuple[Ints, NDArray[np.bool_]]:
 
     Days from civil: the proleptic Gregorian calendar in eras of 400 years, years beginning in March.
     """
-    year, month, day, hour, minute, second, fraction = parts.T
+    year, month, day, hour, minute, second, fraction = parts
+    of_day = ((hour * 60 + minute) * 60 + second) * _SECOND + fraction
+    valid = np.ones(len(year), bool)
+    if not len(year) or hour.max() > 23 or minute.max() > 59 or second.max() > 59:
+        valid = (hour < 24) & (minute < 60) & (second < 60)
+    if len(year) and (parts[:3] == parts[:3, :1]).all():  # one day, as most often: no need to reckon for each line
+        days, real = _days(*parts[:3, :1])
+        return days[0] * _DAY + of_day, valid & real[0]
+    days, real = _days(year, month, day)
+    return days * _DAY + of_day, valid & real
+
+
+def _days(year: Ints, month: Ints, day: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     lengths = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
     valid = (year >= 2000) & (year < 2100) & (month >= 1) & (month <= 12) & (day >= 1)
     valid &= day <= lengths[np.clip(month, 0, 12)] + (leap & (month == 2))
-    valid &= (hour < 24) & (minute < 60) & (second < 60)
     shifted = year - (month <= 2)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
     of_era = (shifted % 400) * 365 + (shifted % 400) // 4 - (shifted % 400) // 100 + of_year
-    days = shifted // 400 * 146_097 + of_era - 719_468
-    return ((days * 24 + hour) * 60 + minute) * 60 * _SECOND + second * _SECOND + fraction, valid
+    return shifted // 400 * 146_097 + of_era - 719_468, valid
 
 
 def select(rows: Rows, which: NDArray[np.bool_] | Ints) -> Rows:

@@ -47,12 +47,13 @@ def _literals() -> BytesAhoCorasick:
     return BytesAhoCorasick(_LITERALS, matchkind=MatchKind.LeftmostFirst)
 
 
-def learn(head: bytes, clock: SourceClock) -> None:
+def learn(text: bytes | memoryview, clock: SourceClock) -> None:
     """Tell a clock of the first local stamp and epoch value whose difference most pairs in a text share; else
     nothing.
     """
-    if not _literals().find_matches_as_indexes(head):
+    if not _literals().find_matches_as_indexes(text):
         return
+    head = bytes(text)
     epochs = [(match.start(), _micros(match)) for match in _EPOCH.finditer(head)]
     if not epochs:
         return

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ettlog import plot, recovery
+from ettlog.errors import NoDataError
 from ettlog.lifecycle import CAUSE_ROWS, COMPONENTS, END_STATES, RECOVERY_KINDS, STAGES
 from ettlog.plot import EFFECTIVE, SHORT
-from ettlog.report.page import Block, Notes, Section, Table
+from ettlog.report.page import Block, Notes, Picture, Section, Table, looked
 from ettlog.tables import Shown
 
 if TYPE_CHECKING:
@@ -18,16 +20,19 @@ if TYPE_CHECKING:
 TTR = [stage.stage for stage in STAGES if stage.term == "TTR"]
 MICROS_PER_HOUR = 3_600_000_000
 NOT_NAMED = "(not named)"
+DRAWN = 10
+"""Causes that the anatomy shows, the costliest."""
 RECOVERIES = (
     Shown("kind", "kind"), Shown("cause", "cause"), Shown("recoveries", "recoveries", "int"),
     Shown("jobs", "jobs", "int"),
     Shown("each_us", "mean wall", "span"), Shown("longest_us", "longest", "span"), Shown("gpu_hours", "GPU-h", "hours"),
     *(Shown(f"{name}_share", f"{SHORT[name]} %", "ratio") for name in COMPONENTS if name != EFFECTIVE),
+    Shown("look", "the longest"),
 )  # fmt: skip
 FAILURES = (
     Shown("end_state", "end"), Shown("cause", "cause"), Shown("domain", "domain"), Shown("starts", "starts", "int"),
     Shown("jobs", "jobs", "int"), Shown("share", "% of starts", "ratio"), Shown("last", "last (UTC)", "stamp"),
-    Shown("example", "for example"), Shown("meaning", "meaning"),
+    Shown("look", "for example"), Shown("meaning", "meaning"),
 )  # fmt: skip
 
 
@@ -35,7 +40,7 @@ def recoveries(scope: Scope) -> Section:
     """Return what the recoveries took, by kind and by the cause of the end they came back from."""
     frame = recovery_rows(scope.chosen("ledger"), scope.chosen("start"), scope.window)
     said = "Recoveries by cause: all time between the failure and the first new step"
-    blocks: list[Block] = [Table(said, frame, RECOVERIES)]
+    blocks: list[Block] = [*_anatomy(scope), Table(said, looked(frame, "example"), RECOVERIES)]
     if frame.is_empty():
         blocks = [Notes(["No job of this window came back from a failure or preemption."])]
     counted = [
@@ -48,6 +53,18 @@ def recoveries(scope: Scope) -> Section:
     return Section("recoveries", "Recoveries", blocks, scope.command("ett", "--by", "start-kind"), counted)
 
 
+def _anatomy(scope: Scope) -> list[Picture]:
+    """Return the picture of what recoveries are made of; nothing where there is none."""
+    try:
+        found = recovery.by_cause(scope.fleet, scope.names)
+    except NoDataError:
+        return []
+    few = found.head(DRAWN)
+    ax = plot.recovery(few, recovery.PHASES, plot.axes(10, 1.3 + 0.3 * max(few.height, 2)))
+    said = "Anatomy of a recovery by cause: mean minutes of each phase, over the whole lake; other: no log names it"
+    return [Picture(said, plot.svg(ax, "anatomy", said))]
+
+
 def failures(scope: Scope) -> Section:
     """Return how starts ended that did not end as planned."""
     start = scope.chosen("start")
@@ -55,10 +72,10 @@ def failures(scope: Scope) -> Section:
         why = "No trainer log was read, so no start is known: ingest the trainer's stdout beside the accounting."
         return Section("failures", "Failures", [Notes([why], "missing")])
     frame = failure_rows(start, scope.window)
-    blocks: list[Block] = [Table("Ends that were not planned", frame, FAILURES)]
+    blocks: list[Block] = [Table("Ends that were not planned", looked(frame, "example"), FAILURES)]
     if frame.is_empty():
         blocks = [Notes(["Every start of this window ended as planned, or its end is not in the logs."])]
-    counted = ["An example is JOB@START: `ettlog explain JOB@START` shows the lines of log behind it."]
+    counted = ["The newest of each kind stands as an example; its command shows the lines of log behind it."]
     return Section("failures", "Failures", blocks, scope.command_of("jobs", "jobs", "models"), counted)
 
 
@@ -81,6 +98,7 @@ def recovery_rows(ledger: pl.DataFrame, start: pl.DataFrame, window: Window) -> 
         pl.col("job").n_unique().alias("jobs"),
         pl.col("us").mean().alias("each_us"),
         pl.col("us").max().alias("longest_us"),
+        (pl.col("job") + "@" + pl.col("start").cast(pl.String)).sort_by("us", "job", "start").last().alias("example"),
         (pl.col("allocated_gpu_us").sum() / MICROS_PER_HOUR).alias("gpu_hours"),
         *[(pl.col(name).sum() / pl.col("us").sum()).alias(f"{name}_share") for name in COMPONENTS],
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import ettlog
 from ettlog import plot
-from ettlog.report.page import Block, Picture, Section, Table
+from ettlog.report.page import Block, Picture, Section, Table, looked
 from ettlog.tables import Shown
 
 if TYPE_CHECKING:
@@ -25,37 +25,40 @@ JOBS = (
     Shown("job", "job"), Shown("model", "model"), Shown("lost_gpu_hours", "lost GPU-h", "hours"),
     Shown("ett", "ETT %", "ratio"), Shown("wall_gpu_hours", "GPU-h", "hours"), Shown("starts", "starts", "int"),
     Shown("failures", "failures", "int"), Shown("preemptions", "preempted", "int"), Shown("end_state", "end"),
-    Shown("open", "open"),
+    Shown("open", "open"), Shown("look", "look closer"),
 )  # fmt: skip
 STARTS = (
     Shown("k", "start", "int"), Shown("kind", "kind"), Shown("launched_at", "launched (UTC)", "stamp"),
     Shown("first_step_at", "first step at", "stamp"), Shown("first_step", "first", "int"),
     Shown("last_step", "last step", "int"), Shown("new_steps", "new steps", "int"),
     Shown("resumed_from", "resumed from", "int"), Shown("end_state", "end"), Shown("cause", "cause"),
-    Shown("gpus", "GPUs", "int"), Shown("evidence", "evidence"),
+    Shown("gpus", "GPUs", "int"), Shown("evidence", "evidence"), Shown("look", "look closer"),
 )  # fmt: skip
 COUNTED = (
     (
         "Lost is all held time that did not train on new data. In a picture, a row is a start: its time runs from the"
         " failure it came back from to its end, thin where no hardware was held, with committed checkpoints as ticks "
-        "below. `ettlog timeline JOB` lists the same segments, each with its line of log; `ettlog explain JOB@START` "
-        "says more."
+        "below and how it ended at the right; a dot is a start too short to see. `ettlog timeline JOB` lists the same "
+        "segments, each with its line of log; `ettlog explain JOB@START` says more."
     ),
 )
 
 
 def worst(scope: Scope) -> Section:
     """Return the jobs in the order of what they lost, and the timelines of the first ones."""
+    import polars as pl
+
     frame = lost(scope.by("job"), scope.chosen("job"))
     few = frame.head(FIRST)
-    blocks: list[Block] = [Table("The largest losses", few, JOBS)] if frame.height > 1 else []
+    blocks: list[Block] = [Table("The largest losses", looked(few, "job"), JOBS)] if frame.height > 1 else []
     for number, job in enumerate(frame["job"].head(DRAWN)):
         blocks.append(_timeline(scope, job, number))
     if frame.height > FIRST:
-        blocks.append(Table(f"All {frame.height:,} jobs", frame, JOBS, folded=True))
+        blocks.append(Table(f"All {frame.height:,} jobs", looked(frame, "job"), JOBS, folded=True))
     if frame.height == 1:
         starts = scope.chosen("start").sort("k")
-        blocks.append(Table("Starts", starts, STARTS))
+        start = (starts["job"] + "@" + starts["k"].cast(pl.String)).alias("row")
+        blocks.append(Table("Starts", looked(starts.with_columns(start), "row"), STARTS))
     if frame.height == 1:
         return Section("jobs", "Timeline", blocks, shlex.join(["ettlog", "timeline", frame["job"][0]]), COUNTED)
     return Section("jobs", "Jobs that lost most", blocks, scope.command_of("jobs", "jobs", "models"), COUNTED)
@@ -78,6 +81,7 @@ def _timeline(scope: Scope, job: str, number: int) -> Picture:
     last = sorted(frame["start"].drop_nulls().unique())[-TALLEST:]
     shown = frame.filter(pl.col("start").is_in(last)) if len(last) == TALLEST else frame
     saved = scope.fleet.table("checkpoint").filter(pl.col("job") == job)
-    ax = plot.gantt(shown, saved, plot.axes(10, 0.9 + 0.24 * max(len(last), 2)))
+    starts = ettlog.timeline(scope.fleet, job, starts=True)
+    ax = plot.gantt(shown, saved, plot.axes(10, 0.9 + 0.24 * max(len(last), 2)), starts=starts)
     svg = plot.svg(ax, f"job{number}", f"timeline of {job}")
     return Picture(f"{job}", svg, legend=True, folded=number > 0)

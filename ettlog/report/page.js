@@ -28,4 +28,12 @@ for (const table of document.querySelectorAll("table")) {
     });
   }
 }
+function reveal() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const folded = target && target.closest("details");
+  if (folded) { folded.open = true; folded.scrollIntoView(); }
+}
+window.addEventListener("hashchange", reveal);
+document.addEventListener("click", (event) => { if (event.target.closest("a[href^='#']")) setTimeout(reveal, 0); });
+reveal();
 window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((item) => { item.open = true; }));

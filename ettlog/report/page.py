@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shlex
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -19,16 +20,19 @@ if TYPE_CHECKING:
 
     from ettlog.tables import Shown
 
-MOST_ROWS = 300
+LOOK = "look"
+"""Column that holds a command."""
+MOST_ROWS = 1000
 """Rows of a table that a page shows; the note below it names the command that gives all."""
 
 
 class Cell(NamedTuple):
-    """One cell: its text, what it is sorted by, and whether it is a number."""
+    """One cell: its text, what it is sorted by, whether it is a number, and whether it is a command."""
 
     text: str
     key: str
     number: bool
+    code: bool
 
 
 class Share(NamedTuple):
@@ -59,7 +63,7 @@ class Table:
         """Return the cells of the first `MOST_ROWS` rows."""
         columns = self.columns()
         lines = self.frame.head(MOST_ROWS).select([item.column for item in columns]).iter_rows()
-        return [[_cell(value, item.kind) for value, item in zip(line, columns, strict=True)] for line in lines]
+        return [[_cell(value, item) for value, item in zip(line, columns, strict=True)] for line in lines]
 
     def hidden(self) -> int:
         """Return how many rows are not shown."""
@@ -148,7 +152,15 @@ def _file(name: str) -> str:
     return (files("ettlog.report") / name).read_text(encoding="utf-8").rstrip("\n")
 
 
-def _cell(value: object, kind: str) -> Cell:
-    number = numeric(kind)
+def looked(frame: pl.DataFrame, row: str) -> pl.DataFrame:
+    """Return a frame with the column `look`: the command that explains what the column `row` names."""
+    import polars as pl
+
+    said = [None if name is None else shlex.join(["ettlog", "explain", name]) for name in frame[row]]
+    return frame.with_columns(pl.Series(LOOK, said, dtype=pl.String))
+
+
+def _cell(value: object, item: Shown) -> Cell:
+    number = numeric(item.kind)
     key = "" if not number or value is None else f"{float(value):.9g}"  # type: ignore[arg-type]
-    return Cell(human(value, kind), key, number)
+    return Cell(human(value, item.kind), key, number, item.column == LOOK and value is not None)

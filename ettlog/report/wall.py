@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ettlog import plot
 from ettlog.errors import EttlogError
 from ettlog.lifecycle import COMPONENTS, PARTS
+from ettlog.report import budgets
 from ettlog.report.page import Bar, Block, Notes, Picture, Section, Share, Table, Tiles
 from ettlog.tables import Shown, count, human, span
 
@@ -20,6 +21,8 @@ FEWEST = 5
 """Jobs below which no interval is given: resampling so few says nothing."""
 LEAST = 0.05
 """Share of the usual GPU-hours below which a period is not drawn: its shares are those of the end of one job."""
+FEW_WEEKS = 4
+"""With fewer weeks than this, but more than one, the trend is drawn by day."""
 UNKNOWN = next(part.component for part in PARTS if part.role == "unknown")
 US_PER_HOUR = 3.6e9
 
@@ -44,6 +47,7 @@ MODELS = (
 OWNERS = (
     Shown("owner", "owner"), Shown("gpu_hours", "GPU-h", "hours"), Shown("share", "% of wall", "ratio"),
     Shown("saved_gpu_hours", "credited saving, GPU-h", "hours"), Shown("points", "ETT points", "signed"),
+    Shown("slo", "budget (SLO)"),
 )  # fmt: skip
 
 
@@ -64,7 +68,8 @@ def over_time(scope: Scope) -> Section:
     """Return the components over time, as shares of the wall and per effective hour."""
     import polars as pl
 
-    key = "week" if scope.by("week").height <= 60 else "month"
+    weeks = scope.by("week").height
+    key = "day" if 1 < weeks < FEW_WEEKS else "week" if weeks <= 60 else "month"
     frame = scope.by(key)
     drawn = frame.filter(pl.col("wall_gpu_hours") >= LEAST * pl.col("wall_gpu_hours").median())
     blocks: list[Block] = []
@@ -90,7 +95,9 @@ def _trend(frame: pl.DataFrame, key: str) -> list[Block]:
 
 
 def owners(scope: Scope) -> Section:
-    """Return what each owner's parts took, and what was credited to the owner."""
+    """Return what each owner's parts took, what was credited to the owner, and whether the owner keeps to budgets."""
+    import polars as pl
+
     frame = scope.by("owner").select("owner", "gpu_hours", "share").sort("gpu_hours", descending=True)
     found = scope.attribution
     if not scope.narrowed and not isinstance(found, EttlogError):
@@ -104,8 +111,12 @@ def owners(scope: Scope) -> Section:
             "nobody owns. The credited saving is that of the owner's optimizations, wherever in the wall it fell."
         ),
     ]
-    table = Table("What each owner's parts took", frame, OWNERS)
-    return Section("owners", "Owners", [table], scope.command("ett", "--by", "owner"), counted)
+    kept = budgets.budgets(scope)
+    state = budgets.states(kept)
+    frame = frame.with_columns(slo=frame["owner"].replace_strict(state, default=None, return_dtype=pl.String))
+    blocks: list[Block] = [Table("What each owner's parts took", frame, OWNERS), budgets.block(kept)]
+    command = scope.command("ett", "--by", "owner")
+    return Section("owners", "Owners", blocks, command, [*counted, budgets.COUNTED])
 
 
 def moved(scope: Scope) -> list[str]:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ettlog.simulate.counterfactual import savings, worlds
+    from ettlog.simulate.facts import write_lake
     from ettlog.simulate.run import Simulated, fleet
     from ettlog.simulate.spec import Spec, default, parse, read
 
-__all__ = ["Simulated", "Spec", "default", "fleet", "parse", "read", "savings", "worlds"]
+__all__ = ["Simulated", "Spec", "default", "fleet", "parse", "read", "savings", "worlds", "write_lake"]
 
 _HOME = {
     "Simulated": "run", "fleet": "run", "Spec": "spec", "default": "spec", "parse": "spec", "read": "spec",
-    "savings": "counterfactual", "worlds": "counterfactual",
+    "savings": "counterfactual", "worlds": "counterfactual", "write_lake": "facts",
 }  # fmt: skip
 
 

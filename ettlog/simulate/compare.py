@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ettlog.simulate.truth import COMPONENT
-from ettlog.simulate.words import P
+from ettlog.simulate.words import HOUR, P
 
 if TYPE_CHECKING:
     from ettlog.simulate.run import Simulated
@@ -68,7 +68,7 @@ def _laid(pieces: pl.DataFrame, frame: pl.DataFrame, side: str) -> pl.DataFrame:
         "job", pl.col("begin_us").alias("at_us"), pl.col("end_us").alias("upto_us"),
         *(pl.col(name).alias(f"{side}_{name}") for name in names),
     ).sort("at_us")  # fmt: skip
-    joined = pieces.sort("at_us").join_asof(laid, on="at_us", by="job", strategy="backward")
+    joined = pieces.sort("at_us").join_asof(laid, on="at_us", by="job", strategy="backward", check_sortedness=False)
     gone = pl.col("upto_us").is_null() | (pl.col("at_us") >= pl.col("upto_us"))
     mine = [name for name in joined.columns if name.startswith(side)]
     return joined.with_columns(pl.when(~gone).then(pl.col(name)).alias(name) for name in mine).drop("upto_us")
@@ -86,3 +86,22 @@ def summary(pieces: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.len().alias("n"), pl.col("job").n_unique().alias("jobs"), seconds.sum().alias("gpu_s"))
         .sort("gpu_s", descending=True)
     )
+
+
+def flagged() -> pl.Expr:
+    """Tell whether a piece of `differences` says of itself that it may be wrong: unknown time, or an inference."""
+    return pl.col("found_inferred").fill_null(True) | pl.col("found_component").eq_missing(COMPONENT[P.gap])
+
+
+def hours(pieces: pl.DataFrame) -> float:
+    """Return the GPU-hours of pieces."""
+    gpus = pl.coalesce("truth_gpus", "found_gpus").fill_null(0)
+    return float(pieces.select((pl.col("us") * gpus).sum()).item()) / HOUR
+
+
+def ett(segments: pl.DataFrame) -> float:
+    """Return ETT in percent of a frame of segments: effective by allocated GPU time."""
+    gpu_us = (pl.col("end_us") - pl.col("begin_us")) * pl.col("gpus")
+    effective = pl.col("component") == COMPONENT[P.step]
+    held = segments.filter("allocated").select(gpu_us.sum()).item()
+    return 100.0 * float(segments.filter(effective).select(gpu_us.sum()).item()) / float(held)

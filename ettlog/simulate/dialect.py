@@ -27,7 +27,9 @@ class Dialect(NamedTuple):
     offset: int
     """What is added to a step's number when it is printed."""
     steps: str
-    """Which rank prints steps: first, last, every."""
+    """Which log of a start has the steps: first, last, every; with `every`, all lines are in all logs."""
+    agents: frozenset[str]
+    """Moments that the launcher of every node prints: they are in all logs."""
     lines: dict[str, tuple[str, ...]]
     """Moment -> its lines: FORMAT.PATTERN[:SAMPLE][@stop], or = and text."""
     failures: dict[str, tuple[str, ...]]
@@ -44,7 +46,8 @@ def dialect(name: str) -> Dialect:
     loop |= {P.recompile} if P.recompile in lines else set()
     return Dialect(
         name, data["resolution_us"], tuple(P(part) for part in data["path"]), frozenset(loop),
-        frozenset(P(part) for part in data["tells"]), data.get("offset", 0), data["steps"], lines,
+        frozenset(P(part) for part in data["tells"]), data.get("offset", 0), data["steps"],
+        frozenset(data["agents"]), lines,
         {cause: tuple(keys) for cause, keys in data["failures"].items()},
     )  # fmt: skip
 

@@ -35,7 +35,7 @@ class Fault(StrEnum):
     zoneless = auto()
     """All stamps are local and nothing says in which zone; the truth is shifted with them."""
     ranks_missing = auto()
-    """Logs of some ranks were not collected; at least one is there."""
+    """Logs of some ranks were not collected; the first and the last one, which tell most, always are."""
     interleaved = auto()
     """Two writers share a line: one breaks into the other's."""
     gzip = auto()
@@ -82,13 +82,22 @@ def shift(faults: Iterable[Fault], seed: int, host: str) -> int:
 def strike(files: dict[str, bytes], faults: frozenset[Fault], seed: int) -> dict[str, bytes]:
     """Return the files after the faults; each file's fate depends on its name and the seed only."""
     made: dict[str, bytes] = {}
+    kept = {max(name for name in group) for group in _starts(files).values()}
     for name, data in files.items():
         if not name.endswith((".log", ".out")) or not data:
             made[name] = data
             continue
         rng = generator(seed, 9, *name.encode())
-        made |= _struck(name, data, faults, rng)
+        made |= _struck(name, data, faults - {Fault.ranks_missing} if name in kept else faults, rng)
     return made
+
+
+def _starts(files: Iterable[str]) -> dict[str, list[str]]:
+    """Return the logs by their folder, which is that of an allocation where it has several."""
+    found: dict[str, list[str]] = {}
+    for name in files:
+        found.setdefault(name.rpartition("/")[0], []).append(name)
+    return found
 
 
 def _struck(name: str, data: bytes, faults: frozenset[Fault], rng: np.random.Generator) -> dict[str, bytes]:

@@ -70,14 +70,20 @@ def _format(name: str) -> dict[str, Any]:
     return {pattern["name"]: pattern for pattern in data["pattern"]}
 
 
+def pattern(key: str) -> dict[str, Any]:
+    """Return the pattern FORMAT.PATTERN as its file has it; raises KeyError and OSError where there is none."""
+    file, _, name = key.partition(".")
+    found: dict[str, Any] = _format(file)[name]
+    return found
+
+
 @cache
 def template(key: str) -> Template:
     """Return the template `FORMAT.PATTERN[:N][~D]`: N-th sample from 0, D digits of seconds; or raises UsageError."""
     name, _, digits = key.partition("~")
     name, _, number = name.partition(":")
-    file, _, pattern = name.partition(".")
     try:
-        found = _format(file)[pattern]
+        found = pattern(name)
         sample = found["samples"][int(number or 0)]
     except (OSError, KeyError, IndexError, ValueError) as error:
         raise UsageError(

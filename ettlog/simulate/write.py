@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ettlog.simulate import faults as happen
 from ettlog.simulate.faults import Fault
 from ettlog.simulate.slurm import accounting
-from ettlog.simulate.story import DIED, FAILED, PREEMPTED, STEP, Moment, story
+from ettlog.simulate.story import FAILED, PREEMPTED, STEP, Moment, story
 from ettlog.simulate.template import template
 from ettlog.simulate.words import SECOND
 from ettlog.windows import moment
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from ettlog.simulate.plan import Job, Start
     from ettlog.simulate.run import Simulated
 
-ALWAYS = (FAILED, DIED, PREEMPTED)
 CONFIG = """\
 # Simulated clusters under Slurm: one folder a job, one log an allocation and rank, one accounting dump a cluster.
 [paths]
-templates = ["{model}/{job}/slurm-{allocation}.out*", "{model}/{job}/{allocation}/rank{rank}.log*", "sacct-{cluster}*"]
+templates = [
+  "**/{model}/{job}/slurm-{allocation}.out*", "**/{model}/{job}/{allocation}/rank{rank}.log*", "sacct-{cluster}*",
+]
 """
 CLOCK = """
 [clock]
@@ -59,11 +60,16 @@ def files(fleet: Simulated, faults: frozenset[Fault] = frozenset()) -> dict[str,
                 made.setdefault(log_name(fleet, job, start, rank), []).extend(line.text for line in found)
     texts = {name: "".join(f"{text}\n" for text in found) for name, found in made.items()}
     texts |= accounting(fleet, happen.ZONE if Fault.zoneless in faults else 0)
-    year = moment(min(job.begin_us for job in fleet.plans)).year
-    texts["ettlog.toml"] = CONFIG + CLOCK.format(zone="" if Fault.zoneless in faults else 'zone = "UTC"\n', year=year)
+    texts["ettlog.toml"] = config(fleet, Fault.zoneless not in faults)
     texts["optimizations.toml"] = fleet.registry
     encoded = {name: text.encode() for name, text in sorted(texts.items())}
     return happen.strike(encoded, faults, fleet.seed)
+
+
+def config(fleet: Simulated, zoned: bool = True) -> str:
+    """Return the ettlog.toml that goes with the logs."""
+    year = moment(min(job.begin_us for job in fleet.plans)).year
+    return CONFIG + CLOCK.format(zone='zone = "UTC"\n' if zoned else "", year=year)
 
 
 def allocation_id(job: Job, allocation: int) -> str:
@@ -80,17 +86,15 @@ def log_name(fleet: Simulated, job: Job, start: Start, rank: int) -> str:
 
 
 def lines(fleet: Simulated, job: Job, start: Start, faults: frozenset[Fault] = frozenset()) -> dict[int, list[Line]]:
-    """Return a start's lines by rank; the first rank prints everything that is printed once.
-
-    Eight ranks share a host and its clock.
-    """
+    """Return a start's lines by log: one a node, named by its first rank; what is printed once is in the first log."""
     model, ranks = fleet.models[job.model], min(int(fleet.spec.fleet["ranks"]), start.gpus)
     made: dict[int, list[Line]] = {rank: [] for rank in range(ranks)}
     tells = {"first": {0}, "last": {ranks - 1}, "every": set(made)}[model.dialect.steps]
     for one in story(start, model.dialect, int(fleet.spec.fleet["log_every"])):
-        for rank in made if model.dialect.steps == "every" else tells if one.what == STEP else (0,):
-            if rank == 0 or one.what not in ALWAYS:
-                wrong = happen.shift(faults, fleet.seed, f"{job.name}/{start.allocation}/{rank // 8}")
+        everywhere = model.dialect.steps == "every" or one.what in model.dialect.agents
+        for rank in made if everywhere else tells if one.what == STEP else (0,):
+            if rank == 0 or one.what != PREEMPTED:
+                wrong = happen.shift(faults, fleet.seed, f"{job.name}/{start.allocation}/{rank}")
                 made[rank].extend(Line(one.us, text) for text in _texts(job, model, start, one, wrong))
     return made
 

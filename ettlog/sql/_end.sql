@@ -4,6 +4,7 @@
 -- end_state: how it ended; null where the log is silent
 -- cause: cause of the end, where one is named
 -- failed_us: first sign of the failure
+-- failed_dated: whether a sign of the failure holds an instant of its own
 -- ended_us: last instant that belongs to the proven end
 -- evidence: path and line of the first sign of the failure, else of the last line of the end
 -- planned_exit: whether the trainer stopped by its own limit, to be continued
@@ -42,6 +43,7 @@ SELECT gid, end_state,
     WHEN 'killed' THEN 'sigterm' WHEN 'cancelled' THEN CASE WHEN NOT cancelled THEN 'sigint' END END AS cause,
   CASE WHEN end_state IN ('failed', 'killed', 'preempted', 'node_failure') OR (end_state = 'cancelled' AND NOT cancelled)
     THEN coalesce(sign_us, near_us) END AS failed_us,
+  sign_us IS NOT NULL AS failed_dated,
   CASE WHEN end_state IS NOT NULL THEN ended_us END AS ended_us,
   CASE WHEN end_state IS NOT NULL AND end_state <> 'completed' THEN coalesce(sign, proof) ELSE proof END AS evidence,
   planned_exit

@@ -34,6 +34,23 @@ edged AS (
   WHERE m.at_us IS NOT NULL AND (k.edge = 'both' OR k.part IN ('restore', 'compile', 'evaluation', 'publish'))
     AND k.edge <> ''
 ),
+loads AS (
+  SELECT job, k, path FROM mark WHERE kind IN ('timer', 'restore_end') AND (kind = 'restore_end' OR name = 'load-checkpoint')
+  GROUP BY job, k, path
+  HAVING bool_or(kind = 'timer' AND NOT dated) AND NOT bool_or(kind = 'restore_end' AND dated)
+),
+near AS (
+  SELECT m.job, m.k, m.kind, m.name, m.duration_us, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence,
+    last_value(CASE WHEN m.dated THEN m.at_us END IGNORE NULLS) OVER (
+      PARTITION BY m.job, m.k, m.path ORDER BY m.line ROWS UNBOUNDED PRECEDING) AS before_us,
+    first_value(CASE WHEN m.dated THEN m.at_us END IGNORE NULLS) OVER (
+      PARTITION BY m.job, m.k, m.path ORDER BY m.line ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_us
+  FROM mark AS m JOIN loads AS l ON l.job = m.job AND l.k = m.k AND l.path = m.path
+),
+timed AS (
+  -- a load without stamps took what its timer says, up to the next stamp
+  SELECT * FROM near WHERE kind = 'timer' AND name = 'load-checkpoint' AND duration_us > 0
+),
 lined AS (
   SELECT job, k, part, edge, at_us, dated, evidence, path, line FROM edged WHERE edge <> 'both'
   UNION ALL
@@ -64,3 +81,7 @@ UNION ALL
 SELECT job, k, part, at_us - duration_us, at_us, NOT dated, evidence
 FROM edged
 WHERE edge = 'both' AND duration_us > 0
+UNION ALL
+SELECT job, k, 'restore', greatest(next_us - duration_us, before_us), next_us, TRUE, evidence
+FROM timed
+WHERE next_us > before_us

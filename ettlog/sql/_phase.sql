@@ -29,12 +29,22 @@ told AS (
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind LEFT JOIN lifecycle_part AS p ON p.part = k.part
   GROUP BY m.job, m.k
 ),
+followed AS (
+  -- the next start in the same hardware or the same log: its first line bounds the end of this one
+  SELECT p.job, p.k, lead(p.first_us) OVER w AS next_us, coalesce(lead(p.raw) OVER w = p.raw AND lead(p.held_from_us) OVER w = p.held_from_us,
+    lead(s.same_log) OVER w, FALSE) AS stays
+  FROM _placed AS p JOIN _start AS s ON s.job = p.job AND s.k = p.k
+  WINDOW w AS (PARTITION BY p.job ORDER BY p.k)
+),
 stopped AS (
   SELECT p.job, p.k, p.first_us, p.ready_us, p.last_us, p.train_us, p.held_to_us, p.last_in_allocation, s.end_state, s.ended_us,
     w.begin_us AS loop_us, w.end_us AS step_end_us, f.begin_us AS new_us, t.init_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
     greatest(w.end_us, CASE
       WHEN s.end_state = 'completed' THEN coalesce(w.end_us, CASE WHEN p.train_us <= t.left_us THEN t.left_us END, p.train_us, t.init_us, p.last_us)
       WHEN s.end_state IN ('unknown', 'truncated') THEN p.last_us
+      -- without a stamp a failure lies between the last line and the next thing that is dated: the release, or the next start
+      WHEN s.failed_us >= p.last_us AND NOT s.failed_dated AND w.end_us IS NOT NULL
+        THEN coalesce(CASE WHEN p.last_in_allocation THEN p.held_to_us END, CASE WHEN o.stays THEN o.next_us END, s.failed_us)
       ELSE coalesce(s.failed_us, s.ended_us, p.last_us) END) AS stop_us
   FROM _placed AS p
   JOIN _start AS s ON s.job = p.job AND s.k = p.k
@@ -42,6 +52,7 @@ stopped AS (
   LEFT JOIN fresh AS f ON f.gid = p.gid
   LEFT JOIN told AS t ON t.job = p.job AND t.k = p.k
   LEFT JOIN waited AS h ON h.job = p.job AND h.k = p.k
+  LEFT JOIN followed AS o ON o.job = p.job AND o.k = p.k
   WHERE p.first_us IS NOT NULL
 )
 SELECT job, k, least(first_us, loop_us, ready_us) AS begin_us,

@@ -24,6 +24,7 @@
 -- told_state: how the log says that it ended; unknown where another launch follows, truncated where the log stops
 -- cause: cause of the end
 -- failed_us: first sign of the failure
+-- failed_dated: whether that sign holds an instant of its own
 -- ended_us: last instant that belongs to the proven end
 -- end_evidence: path and line that prove the end, where the log tells it
 -- held_evidence: path and line of the scheduler's record
@@ -68,7 +69,7 @@ SELECT e.job, e.k, e.gid, e.stream, e.first_us, e.last_us, e.before_us, e.resume
   CASE WHEN row_number() OVER (PARTITION BY e.job, p.raw, p.from_us ORDER BY e.k) = 1 AND p.ready_us >= p.from_us AND p.ready_us <= e.first_us
     THEN p.ready_us END AS ready_us,
   coalesce(p.gpus, t.world_size) AS gpus, coalesce(d.end_state, CASE WHEN e.followed THEN 'unknown' ELSE 'truncated' END) AS told_state,
-  d.cause, d.failed_us, d.ended_us, d.evidence AS end_evidence,
+  d.cause, d.failed_us, d.failed_dated, d.ended_us, d.evidence AS end_evidence,
   p.evidence AS held_evidence, f.evidence,
   row_number() OVER (PARTITION BY e.job, p.raw, p.from_us ORDER BY e.k DESC) = 1 AS last_in_allocation,
   CASE WHEN p.closes THEN p.end_state END AS scheduler_state, p.cause AS scheduler_cause

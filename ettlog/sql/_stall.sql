@@ -2,7 +2,7 @@
 -- needs: mark, _work, _steady, _placed, _start
 -- job: job
 -- k: number of the start in its job
--- part: save_stall, or final_save where the training loop had been left before
+-- part: save_stall, or final_save where the training loop had been left before, or where a start that completed made no step behind it
 -- begin_us: the save was asked for
 -- end_us: first of the last rank's commit, the end of staging, the own work of the next step, and the start's failure
 -- inferred: whether no line tells the end
@@ -64,8 +64,15 @@ next AS (
 ),
 left_at AS (
   SELECT job, k, min(at_us) AS at_us FROM mark WHERE kind = 'train_end' GROUP BY job, k
+),
+newest AS (
+  SELECT job, k, max(at_us) AS at_us FROM asked GROUP BY job, k
+),
+stepped AS (
+  SELECT p.job, p.k, max(w.end_us) AS end_us FROM _work AS w JOIN _placed AS p ON p.gid = w.gid GROUP BY p.job, p.k
 )
-SELECT n.job, n.k, CASE WHEN e.at_us <= n.at_us THEN 'final_save' ELSE 'save_stall' END AS part, n.at_us AS begin_us,
+SELECT n.job, n.k, -- a start that ends well makes its last save behind its last step, whether or not it says before that it leaves the loop
+  CASE WHEN e.at_us <= n.at_us OR (t.end_state = 'completed' AND n.at_us >= w.end_us AND coalesce(o.at_us < e.at_us, TRUE)) THEN 'final_save' ELSE 'save_stall' END AS part, n.at_us AS begin_us,
   -- a line that lets the loop go on is better evidence than the estimate of the next step's own work; a commit is not
   greatest(n.at_us, least(coalesce(CASE WHEN n.done_us = n.staged_us AND n.staged_us <= n.next_line_us THEN n.staged_us
     ELSE least(n.done_us, n.next_us) END, n.written_us, p.last_us), t.failed_us)) AS end_us,
@@ -74,4 +81,6 @@ FROM next AS n
 JOIN _placed AS p ON p.job = n.job AND p.k = n.k
 JOIN _start AS t ON t.job = n.job AND t.k = n.k
 LEFT JOIN left_at AS e ON e.job = n.job AND e.k = n.k
+LEFT JOIN stepped AS w ON w.job = n.job AND w.k = n.k
+LEFT JOIN newest AS o ON o.job = n.job AND o.k = n.k
 WHERE n.place = 1

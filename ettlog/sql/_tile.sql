@@ -2,7 +2,7 @@
 -- needs: mark, _phase, lifecycle_kind, lifecycle_part
 -- job: job
 -- k: number of the start in its job
--- part: the part that the later mark ends; else, where the later one begins another, the one the earlier began; else other
+-- part: the part that the later mark ends; else the one the earlier began, where the later begins another or it is a load or a compile; else other
 -- begin_us: earlier mark
 -- end_us: later mark
 -- inferred: whether an instant is not printed
@@ -28,7 +28,11 @@ tiled AS (
 )
 SELECT job, k,
   CASE WHEN edge = 'end' AND part <> 'other' THEN part
-    WHEN edge = 'begin' AND edge_before = 'begin' THEN part_before ELSE 'other' END AS part,
-  before_us AS begin_us, at_us AS end_us, NOT (dated AND dated_before) AS inferred, coalesce(evidence, evidence_before) AS evidence
+    WHEN edge = 'begin' AND edge_before = 'begin' THEN part_before
+    -- a load or a compile whose end no line tells goes on to the next mark
+    WHEN edge_before = 'begin' AND part_before IN ('restore', 'compile') THEN part_before ELSE 'other' END AS part,
+  before_us AS begin_us, at_us AS end_us, NOT (dated AND dated_before)
+    OR (part = 'other' AND coalesce(edge_before = 'begin' AND part_before IN ('restore', 'compile'), FALSE)) AS inferred,
+  coalesce(evidence, evidence_before) AS evidence
 FROM tiled
 WHERE at_us > before_us

@@ -5,7 +5,7 @@
 -- part: queue or placement
 -- begin_us: the wait begins
 -- end_us: the wait ends
--- inferred: whether no scheduler tells it
+-- inferred: whether no scheduler tells where it begins
 -- evidence: path and line
 WITH asked AS (
   SELECT *, lag(to_us) OVER (PARTITION BY job ORDER BY coalesce(from_us, submit_us), submit_us) AS freed_us FROM _held
@@ -38,6 +38,7 @@ WHERE ran_us > from_us
 UNION ALL
 SELECT job, k, 'placement', CASE WHEN raw IS NULL THEN coalesce(done_us, before_us)
     WHEN raw = raw_before AND held_from_us = held_before_us THEN done_us ELSE held_from_us END,
-  begin_us, raw IS NULL, evidence
+  -- where the old processes end and the wait for the new ones begins is told by silence only
+  begin_us, raw IS NULL OR coalesce(raw = raw_before AND held_from_us = held_before_us, FALSE), evidence
 FROM came
 WHERE raw IS NOT NULL OR same_log OR (k = 0 AND before_us IS NOT NULL)

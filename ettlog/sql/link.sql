@@ -1,16 +1,16 @@
 -- One row per join: what belongs to which job, allocation and start, by what rule and on what evidence.
--- needs: source, _stream, launch, allocation, _placed, _held, _resumed
+-- needs: source, _named, _stream, launch, allocation, _placed, _held, _resumed
 -- job: job
 -- what: what was joined: log, record (of a scheduler), start, resubmission (logs of another name)
 -- subject: path of the log, id of the record, number of the start, or the other name
 -- allocation: allocation that the join leads to, as the log or the scheduler names it
 -- k: number of the start, of a join of a start
--- rule: template, line, file name, folder, name rule, job name, requeue chain, array, beside the log, checkpoint folder, resubmitted, id, time
+-- rule: template, line, file name, folder, pod name, name rule, job name, requeue chain, array, beside the log, checkpoint folder, resubmitted, id, time
 -- inferred: whether the rule is an inference: neither the log, the scheduler nor the configuration says it
 -- evidence: path, or path and line, that it rests on
 WITH logged AS (
-  SELECT DISTINCT l.job, s.path, s.allocation, s.job_by
-  FROM launch AS l JOIN _stream AS c ON c.stream = l.stream JOIN source AS s ON s.key = c.key
+  SELECT DISTINCT l.job, s.path, s.allocation, coalesce(n.rule, s.job_by) AS job_by
+  FROM launch AS l JOIN _stream AS c ON c.stream = l.stream JOIN source AS s ON s.key = c.key JOIN _named AS n ON n.key = s.key
 ),
 spent AS (
   -- one start may pass through several allocations, as one that was resized does

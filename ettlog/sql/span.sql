@@ -25,11 +25,11 @@ WITH every AS (
   FROM _work AS w JOIN _placed AS p ON p.gid = w.gid JOIN _stream AS c ON c.no = w.no
   WHERE w.estimated
   UNION ALL
-  SELECT h.job, h.k, 'hang', h.progress_us, h.stop_us, s.end_evidence || ' (last progress to the end)', FALSE
+  SELECT h.job, h.k, 'hang', h.progress_us, h.stop_us, s.end_evidence || ' (last progress to the end)', (s.failed_us IS NOT NULL AND NOT s.failed_dated) OR NOT s.told OR h.step_end_us IS NULL
   FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('completed', 'unknown', 'truncated')
   UNION ALL
-  SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, s.end_evidence || ' (end to release)', FALSE
+  SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, s.end_evidence || ' (end to release)', NOT s.told
   FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('unknown', 'truncated')
 )

@@ -1,0 +1,79 @@
+"""Arrow columns from numpy arrays and from Python values, by their buffers.
+
+`pyarrow.array` looks for pandas when it is given Python objects, and imports it where it is installed: half a second
+that no log needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ettlog.parse.template import NULL
+
+Ints = NDArray[np.int64]
+_TYPES: dict[str, Any] = {"int64": np.int64, "int32": np.int32}
+
+
+class Words:
+    """Distinct words, numbered in the order in which they are first met; no word has the number -1."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._numbers: dict[str | None, int] = {None: -1}
+
+    def codes(self, words: Iterable[str | None]) -> Ints:
+        """Return the numbers of words."""
+        numbers = self._numbers
+        return np.array([numbers.setdefault(word, len(numbers) - 1) for word in words], np.int64)
+
+    @property
+    def words(self) -> list[str]:
+        """Return the words in the order of their numbers."""
+        return [word for word in self._numbers if word is not None]
+
+
+def integers(values: Ints, kind: pa.DataType) -> pa.Array:
+    """Return a column of integers; NULL becomes null."""
+    missing = values == NULL
+    numbers = np.where(missing, 0, values) if missing.any() else values
+    return _column(kind, np.ascontiguousarray(numbers, _TYPES[str(kind)]), missing)
+
+
+def whole(values: Sequence[Any]) -> Ints:
+    """Return Python integers as an array; None, and what is none, becomes NULL."""
+    return np.array([value if isinstance(value, int) else NULL for value in values], np.int64)
+
+
+def words(codes: NDArray[np.integer[Any]], of: Sequence[str]) -> pa.Array:
+    """Return a column of words by their numbers; a negative one is null. Only words in use are kept, in their order."""
+    missing = codes < 0
+    known = codes[~missing] if missing.any() else codes
+    used = np.flatnonzero(np.bincount(known, minlength=1))[: len(known)]
+    number = np.zeros(len(of) + 1, np.int32)  # the last place stands for null
+    number[used] = np.arange(len(used))
+    index = number[codes]
+    return pa.DictionaryArray.from_arrays(_column(pa.int32(), index, missing), texts([of[code] for code in used]))
+
+
+def texts(values: Sequence[str | None]) -> pa.Array:
+    """Return a column of strings; None becomes null."""
+    encoded = [b"" if value is None else value.encode() for value in values]
+    offsets = np.array([0, *accumulate(map(len, encoded))], np.int32)
+    missing = np.array([value is None for value in values], bool)
+    buffers = [_validity(missing), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(values), buffers, int(np.count_nonzero(missing)))
+
+
+def _column(kind: pa.DataType, values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
+    buffers = [_validity(missing), pa.py_buffer(values)]
+    return pa.Array.from_buffers(kind, len(values), buffers, int(np.count_nonzero(missing)))
+
+
+def _validity(missing: NDArray[np.bool_]) -> pa.Buffer | None:
+    return pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None

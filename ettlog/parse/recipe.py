@@ -1,0 +1,146 @@
+"""Remembers how a line was read, for all lines that differ from it in digits only.
+
+Event lines repeat: a thousand saves, evaluations and timers of one run, and a thousand lines that only look like
+events. A line whose regexes treat all digits alike (see uniform.py) is read by them once; what was found, or that
+nothing was, holds for every line with the same text around its digits, and only the digits are decoded anew. Never
+wrong: where something is not proved, or a digit that matters is another one, the line goes to its regexes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ettlog.parse import clock
+from ettlog.parse.decode import Convert, combine, decoder
+from ettlog.parse.envelope import Prefix, walk
+from ettlog.parse.format import Pattern
+from ettlog.parse.line import Found, LineReader
+from ettlog.parse.template import allowed
+from ettlog.parse.uniform import prove
+from ettlog.parse.vector import ZEROS
+
+KEPT = 8192
+"""Most lines remembered."""
+
+MAX_LINE = 1024
+"""Longest line in bytes that is remembered."""
+
+_DATE = re.compile(rb"20(?=\d\d-\d\d)")
+_CENTURY = b"\x02\x02"
+"""Stands for the century of a date; a line that holds such a byte is not remembered."""
+_OTHER_DIGITS = (b"00/00", b"[0000000000.")
+"""What prefixes look like, their digits zeroed, that do not treat all digits alike beside the century of a date."""
+
+
+def key(line: bytes) -> bytes:
+    """Return a line without its digits; of a date the century stays: prefixes look for it."""
+    if b"20" in line:
+        line = _DATE.sub(_CENTURY, line)
+    return line.translate(ZEROS)
+
+
+def digit_literals(literals: Iterable[bytes]) -> re.Pattern[bytes]:
+    """Return what finds, in a line with its digits zeroed, that one of the literals with digits in them may be on a
+    line like it."""
+    zeroed = sorted({one.translate(ZEROS) for one in literals if b"0" in one.translate(ZEROS)})
+    return re.compile(b"|".join(map(re.escape, zeroed)) or rb"(?!)")
+
+
+class Fact(NamedTuple):
+    """One match: where it lies in the body, and how each column is decoded from a piece of the line."""
+
+    pattern: int
+    span: tuple[int, int]
+    groups: tuple[tuple[str, Convert, int, int], ...]
+
+
+class Recipe(NamedTuple):
+    """How a line is read: as its like was, or by its regexes where `facts` is None."""
+
+    facts: tuple[Fact, ...] | None
+    checks: tuple[tuple[int, bytes], ...] = ()
+    """Places of digits that not every digit may take, with those that may."""
+    prefix: Prefix = Prefix(0, {})
+    timeless: bool = False
+    """Neither prefix nor body holds what could be a stamp."""
+
+
+class Recipes:
+    """Reads event lines of many sources; remembers what it learnt."""
+
+    def __init__(self, patterns: Sequence[Pattern], literals: Sequence[bytes]) -> None:
+        """Keep the patterns, and the literals by which patterns are chosen."""
+        self._patterns = patterns
+        self._known: dict[bytes, Recipe] = {}
+        self._once: set[bytes] = set()
+        self._digits = digit_literals(literals)
+
+    def silent(self, line: bytes, wanted: Sequence[int]) -> bool:
+        """Tell whether no line with the same text around its digits holds a literal of events, given the event patterns
+        wanted on this one."""
+        return not wanted and self._digits.search(line.translate(ZEROS)) is None
+
+    def known(self, line: bytes) -> tuple[bytes, Recipe | None]:
+        """Return the key of a line and how its like was read; an empty key where lines like it are not remembered."""
+        if len(line) > MAX_LINE or b"\r" in line or b"\x1b" in line or _CENTURY[:1] in line:
+            return b"", None
+        name = key(line)
+        recipe = self._known.get(name)
+        if recipe is not None and recipe.checks:
+            for at, chars in recipe.checks:
+                if line[at] not in chars:
+                    return b"", None
+        return name, recipe
+
+    def learn(self, name: bytes, line: bytes, wanted: Sequence[int], found: Sequence[Found]) -> None:
+        """Remember under the key `name` what the regexes of the wanted patterns found on a line, from the second one
+        on."""
+        if len(self._known) >= KEPT:
+            self._known.clear()
+        if name in self._once:
+            self._known[name] = self._recipe(name, line, wanted, found)
+        else:  # most lines of a small log come once: nothing is worth learning of them
+            if len(self._once) >= KEPT:
+                self._once.clear()
+            self._once.add(name)
+
+    def _recipe(self, name: bytes, line: bytes, wanted: Sequence[int], found: Sequence[Found]) -> Recipe:
+        proofs = [prove(self._patterns[index].expression) for index in wanted]
+        if self._digits.search(line.translate(ZEROS)) or any(part in name for part in _OTHER_DIGITS):
+            return Recipe(None)
+        if not all(proof.usable for proof in proofs):
+            return Recipe(None)
+        checks = [check for proof in proofs for check in allowed(line, proof)]
+        prefix = walk(line)
+        body = line[prefix.end :]
+        facts = tuple(self._fact(one, body, prefix.end) for one in found)
+        timeless = "stamp" not in prefix.spans and not clock.may_be_dated(body)
+        return Recipe(facts, tuple(checks), prefix, timeless)
+
+    def _fact(self, found: Found, body: bytes, offset: int) -> Fact:
+        pattern = self._patterns[found.pattern]
+        match = pattern.regex.search(body)
+        assert match is not None
+        groups = [
+            (*decoder(group), match.start(group) + offset, match.end(group) + offset)
+            for group in pattern.groups
+            if match[group] is not None
+        ]
+        return Fact(found.pattern, (found.begin, found.end), tuple(groups))
+
+    def read(self, recipe: Recipe, line: bytes, reader: LineReader) -> list[Found]:
+        """Return what is on a line of a recipe with facts."""
+        if not recipe.facts:
+            return []
+        peeled = recipe.prefix.peeled(line)
+        found = []
+        for fact in recipe.facts:
+            values: dict[str, int | str] = dict(self._patterns[fact.pattern].constants)
+            for column, convert, begin, end in fact.groups:
+                value = convert(line[begin:end])
+                if value is not None:
+                    values[column] = value
+            found.append(reader.finish(fact.pattern, combine(values), peeled, 0, fact.span, recipe.timeless))
+        return found

@@ -1,0 +1,52 @@
+"""Two ways of looking for literals: both find the lines that a search one by one finds."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ettlog.parse import literals as searches
+from ettlog.parse.gates import MAX_GATES
+
+WORDS = st.lists(st.text("abc", min_size=1, max_size=4).map(str.encode), min_size=1, max_size=8, unique=True)
+
+
+def lines_with(text: bytes, literals: list[bytes]) -> set[int]:
+    """Return the numbers of the lines on which a literal stands, by looking for each one."""
+    return {number for number, line in enumerate(text.split(b"\n")) if any(one in line for one in literals)}
+
+
+def lines_of(text: bytes, found: searches.Hits) -> set[int]:
+    """Return the numbers of the lines that hits are on."""
+    return {text.count(b"\n", 0, at) for at in found.at.tolist()}
+
+
+@pytest.mark.parametrize("search", [searches.AhoCorasick, searches.Hyperscan])
+@given(text=st.text("abc\n", max_size=200).map(str.encode), literals=WORDS)
+def test_every_line_with_a_literal_is_found(search: type, text: bytes, literals: list[bytes]) -> None:
+    """Whatever overlaps or hides in another: the lines found are those that a plain search finds, in order."""
+    found = search(literals).find(memoryview(text))
+    assert lines_of(text, found) == lines_with(text, literals)
+    assert found.at.tolist() == sorted(found.at.tolist())
+    for number, at in zip(found.number.tolist(), found.at.tolist(), strict=True):
+        assert text[at : at + len(literals[number])] == literals[number]
+
+
+@pytest.mark.parametrize("search", [searches.AhoCorasick, searches.Hyperscan])
+def test_more_literals_than_one_pass_takes(search: type) -> None:
+    """With three times as many literals as one automaton should hold, each is still found, under its own number."""
+    literals = [b"word%03dx" % number for number in range(3 * MAX_GATES)]
+    text = memoryview(b"\n".join(reversed(literals)))
+    assert search(literals).find(text).number.tolist() == list(reversed(range(len(literals))))
+
+
+def test_hyperscan_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra the other search serves; without literals nothing is compiled."""
+    assert isinstance(searches.fastest([b"word"]), searches.Hyperscan)
+    assert isinstance(searches.fastest([]), searches.AhoCorasick)
+    monkeypatch.setattr(searches, "find_spec", lambda _name: None)
+    assert isinstance(searches.fastest([b"word"]), searches.AhoCorasick)
+    assert importlib.util.find_spec("hyperscan") is not None
