@@ -51,14 +51,17 @@ def _row_groups(rows: pa.Table | Iterator[pa.RecordBatch], schema: pa.Schema) ->
     """Yield the rows a group at a time, each in one piece: how they came in batches must not show in the bytes."""
     import pyarrow as pa
 
-    left = schema.empty_table()
+    left: pa.Table | None = None
     for batch in [rows] if isinstance(rows, pa.Table) else rows:
         more = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-        left = pa.concat_tables([left, more.select(schema.names).cast(schema)])
+        more = more.replace_schema_metadata(schema.metadata)
+        if not more.schema.equals(schema):
+            more = more.select(schema.names).cast(schema)
+        left = more if left is None else pa.concat_tables([left, more])
         while left.num_rows > ROW_GROUP:
             yield _in_one_piece(left.slice(0, ROW_GROUP))
             left = left.slice(ROW_GROUP)
-    yield _in_one_piece(left)
+    yield _in_one_piece(schema.empty_table() if left is None else left)
 
 
 def _in_one_piece(rows: pa.Table) -> pa.Table:

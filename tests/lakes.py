@@ -81,10 +81,15 @@ ASKED = {
     "query": ["select count(*) as n from job"],
     "before": ["finch-7b"],
     "after": ["wren-3b"],
+    "file": [str(ROOT / "ettlog/parse/formats/slurm_srun.toml")],
 }
 """Words for the arguments that mean something in a lake, by the argument's name."""
-OPTIONS = {"what-if": ["--halve", "restore"]}
-"""Options without which a command has nothing to answer."""
+OPTIONS = {"what-if": ["--halve", "restore"], "simulate": ["--models", "1", "--jobs", "1", "--days", "2"]}
+"""Options without which a command has nothing to answer, or too much."""
+
+
+SUFFIX = {"snapshot": "duckdb"}
+"""Suffix of what a command writes, where it tells the form."""
 
 
 def commands() -> dict[str, click.Command]:
@@ -101,7 +106,7 @@ def words(name: str, folder: Path) -> list[str]:
     """Return words that ask a command; what it writes goes into a folder."""
     command = commands()[name]
     asked = [word for item in command.params if isinstance(item, click.Argument) for word in _word(item)]
-    out = ["-o", str(folder / f"{name}.out")] if writes(command) else []
+    out = ["-o", str(folder / f"{name}.{SUFFIX.get(name, 'out')}")] if writes(command) else []
     return [*name.split(), *asked, *OPTIONS.get(name, []), *out]
 
 

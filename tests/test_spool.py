@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from ettlog.parse import spool as spools
 from ettlog.schema import arrow_schema
 
 SCHEMA = arrow_schema("alloc")
+LOG = Path(__file__).parent.parent / "fixtures" / "tiny" / "logs" / "finch-7b-501001.out"
 
 
 def batch(first: int, count: int) -> pa.RecordBatch:
@@ -82,3 +86,15 @@ def test_parquet_of_a_spool_holds_its_rows(monkeypatch: pytest.MonkeyPatch) -> N
     assert isinstance(table, pa.Table)
     assert pq.read_table(io.BytesIO(data)).to_pylist() == table.to_pylist()
     assert [pq.ParquetFile(io.BytesIO(data)).metadata.row_group(i).num_rows for i in range(3)] == [6, 6, 6]
+
+
+def test_no_library_is_imported_that_no_log_needs(tmp_path: Path) -> None:
+    """Reading a trainer's log imports no pandas though it is installed, nor what only answers need."""
+    code = (
+        "import sys; from ettlog.ingest import ingest; "
+        f"ingest([{str(LOG)!r}], {str(tmp_path / 'x.lake')!r}); "
+        "print(sorted({'pandas', 'polars', 'duckdb', 'scipy', 'matplotlib'} & set(sys.modules)))"
+    )
+    assert importlib.util.find_spec("pandas") is not None
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

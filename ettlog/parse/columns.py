@@ -7,6 +7,7 @@ that no log needs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ettlog.parse.template import NULL
+from ettlog.schema import TABLES, arrow_schema
 
 Ints = NDArray[np.int64]
 _TYPES: dict[str, Any] = {"int64": np.int64, "int32": np.int32}
@@ -38,6 +40,16 @@ class Words:
         return [word for word in self._numbers if word is not None]
 
 
+@lru_cache
+def empty(table: str) -> pa.Table:
+    """Return a fact table without rows."""
+    schema = arrow_schema(table)
+    none = np.zeros(0, np.int64)
+    made = {"int64": integers(none, pa.int64()), "int32": integers(none, pa.int32()), "string": texts([])}
+    made["word"] = words(none, [])
+    return pa.table([made[column.type] for column in TABLES[table]], schema=schema)
+
+
 def integers(values: Ints, kind: pa.DataType) -> pa.Array:
     """Return a column of integers; NULL becomes null."""
     missing = values == NULL
@@ -54,11 +66,11 @@ def words(codes: NDArray[np.integer[Any]], of: Sequence[str]) -> pa.Array:
     """Return a column of words by their numbers; a negative one is null. Only words in use are kept, in their order."""
     missing = codes < 0
     known = codes[~missing] if missing.any() else codes
-    used = np.flatnonzero(np.bincount(known, minlength=1))[: len(known)]
+    used = np.flatnonzero(np.bincount(known))
     number = np.zeros(len(of) + 1, np.int32)  # the last place stands for null
     number[used] = np.arange(len(used))
     index = number[codes]
-    return pa.DictionaryArray.from_arrays(_column(pa.int32(), index, missing), texts([of[code] for code in used]))
+    return pa.DictionaryArray.from_arrays(_column(pa.int32(), index, missing), texts([of[int(code)] for code in used]))
 
 
 def texts(values: Sequence[str | None]) -> pa.Array:

@@ -198,7 +198,7 @@ class Facts:
         _carry_events(line, ts, clock, undated, late)
         schema = arrow_schema("event")
         if not len(line):
-            return schema.empty_table()
+            return columns.empty("event")
         made = {name: self.book.column(name, rows["index"]) for name in ("kind", "format", "pattern")}
         made |= {name: columns.words(rows[name], self._words[name].words) for name in _WORDS}
         made |= {name: pa.concat_arrays([one.texts[name] for one in self._rows]) for name in _TEXTS}
@@ -212,7 +212,7 @@ class Facts:
     def _step_table(self, steps: Steps, launch: Ints) -> pa.Table:
         schema = arrow_schema("step")
         if not len(launch):
-            return schema.empty_table()
+            return columns.empty("step")
         made = {name: self.book.column(name, steps.pattern) for name in ("format", "pattern")}
         made["clock"] = columns.words(steps.clock, CLOCKS)
         numbers = dict(zip(COLUMNS, steps.values, strict=True))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ettlog.parse import blocks, sacct_table
+from ettlog.parse import blocks, columns, sacct_table
 from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.sacct_lines import MAX_RECORD, Joiner, Layout, Record, Repeats, find_layout
 from ettlog.parse.sacct_rows import ASSUMED, Rows
-from ettlog.schema import arrow_schema
 
 NAME = "sacct"
 BLOCK = 1 << 22
@@ -97,8 +96,8 @@ def _parsed(source: blocks.Reader, lines: _Lines, joiner: Joiner, rows: Rows) ->
     missing = rows.restarts.note()
     inferences += [missing] if missing else []
     return Parsed(
-        events=arrow_schema("event").empty_table(),
-        steps=arrow_schema("step").empty_table(),
+        events=columns.empty("event"),
+        steps=columns.empty("step"),
         allocs=rows.table(),
         lines={outcome: count for outcome, count in sorted(counts.items()) if count},
         n_lines=joiner.number,

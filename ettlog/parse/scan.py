@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ettlog.lifecycle import KIND_BY_NAME, OUTCOMES
-from ettlog.parse import zones
+from ettlog.parse import columns, zones
 from ettlog.parse.block import BlockScan
 from ettlog.parse.blocks import Reader, SourceRefusedError, open_source
 from ettlog.parse.cut import SLACK, Block, blocks
 from ettlog.parse.engine import Source, engine
 from ettlog.parse.format import FormatSet
 from ettlog.parse.parsed import Limits, Parsed, ScanOptions
-from ettlog.schema import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +44,7 @@ def scan(path: Path, formats: FormatSet, options: ScanOptions) -> Parsed:
 
 
 def _nothing(state: str, inferences: list[str]) -> Parsed:
-    events, steps, allocs = (arrow_schema(name).empty_table() for name in ("event", "step", "alloc"))
+    events, steps, allocs = (columns.empty(name) for name in ("event", "step", "alloc"))
     return Parsed(events, steps, allocs, dict.fromkeys(OUTCOMES, 0), 0, 0, "", state=state, inferences=inferences)
 
 
@@ -64,7 +63,7 @@ def _read(reader: Reader, source: Source, *, learns: bool) -> Parsed:
     return Parsed(
         events=events,
         steps=steps,
-        allocs=arrow_schema("alloc").empty_table(),
+        allocs=columns.empty("alloc"),
         lines={name: source.lines[name] for name in OUTCOMES},
         n_lines=source.n_lines,
         n_bytes=reader.n_bytes,
