@@ -27,7 +27,7 @@ $(VENV)/.testing: $(VENV)/.made setup.cfg pyproject.toml
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[test]'
 	@touch $@ $(VENV)/.installed
 
-demo: $(VENV)/.installed  ## Install, read the example fleet's logs, and show what ettlog answers
+demo: $(VENV)/.installed  ## Install, read the example fleet's logs, show what ettlog answers, write report.html
 	@rm -rf $(DEMO_LAKE)
 	$(BIN)/ettlog ingest fixtures/fleet/logs --lake $(DEMO_LAKE)
 	@echo
@@ -36,6 +36,9 @@ demo: $(VENV)/.installed  ## Install, read the example fleet's logs, and show wh
 	$(BIN)/ettlog ett --by model --lake $(DEMO_LAKE)
 	@echo
 	$(BIN)/ettlog attribute --window 6mo --lake $(DEMO_LAKE)
+	@echo
+	$(BIN)/ettlog report --window 6mo --lake $(DEMO_LAKE) -o report.html
+	@echo "next: open report.html; or ask yourself: $(BIN)/ettlog jobs --lake $(DEMO_LAKE)"
 
 test: check  ## Install what the tests need, and run everything: lint, types, all tests
 	$(BIN)/python -m pytest -n $(JOBS) --randomly-seed=$(SEED) tests
@@ -62,4 +65,4 @@ docs: $(VENV)/.testing  ## Write all pages that are made from the code anew, and
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
 
 clean:  ## Remove the virtual environment and the demo's lake
-	rm -rf $(VENV) $(DEMO_LAKE) build dist *.egg-info
+	rm -rf $(VENV) $(DEMO_LAKE) report.html build dist *.egg-info

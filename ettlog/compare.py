@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from ettlog.fleet import Fleet
     from ettlog.pairs import Pair, Side
 
-TAKEN = ("jobs", "starts", "ett", "wall_gpu_hours", "tts_hours", "ttr_hours", "tts_share", "ttr_share")
+TAKEN = (
+    "jobs", "starts", "ett", "wall_gpu_hours", "tts_hours", "ttr_hours", "tts_share", "ttr_share", "scheduling_share",
+)  # fmt: skip
 """Columns of an ETT frame that each side of a pair shows, with `nof`."""
 
 PAIRS = (
@@ -52,6 +54,7 @@ MEANS = (
     Shown("median_high", "high", "number"),
     Shown("pooled", "pooled", "number"),
     Shown("method", "method"),
+    Shown("evidence", "grade"),
     Shown("note", "note"),
 )
 """The columns of their means that people read."""
@@ -62,9 +65,10 @@ class Comparison:
     """A comparison: one row per pair, one row per averaged figure, and sentences.
 
     `pairs`: pair, before, after (as asked for), and with `_before` and `_after` jobs, starts, nof, ett (share),
-    wall_gpu_hours, tts_hours and ttr_hours (per cold start, per recovery), tts_share and ttr_share (of the wall);
-    `points` of ETT won; `tts_saved_hours`, `ttr_saved_hours` and `ttr_over_tts`; `start_share` and `recovery_share`
-    of the gain; `saved_wall_gpu_hours` (at the second side's wall) and `saved_work_gpu_hours` (at its work).
+    wall_gpu_hours, tts_hours and ttr_hours (per cold start, per recovery), tts_share, ttr_share and scheduling_share
+    (of the wall); `points` of ETT won; `tts_saved_hours`, `ttr_saved_hours` and `ttr_over_tts`; `start_share` and
+    `recovery_share` of the gain; `saved_wall_gpu_hours` (at the second side's wall) and `saved_work_gpu_hours` (at its
+    work).
     `summary`: the rows of `compare_means.summary`.
     """
 

@@ -17,21 +17,48 @@ if TYPE_CHECKING:
 
 METRICS = ("points", "tts_saved_hours", "ttr_saved_hours", "ttr_over_tts", "recovery_share")
 """What is averaged over pairs; ratios both as a mean of ratios and pooled, as a ratio of sums."""
+CALM, BESIDE = "points_without_scheduling_noise", "points_excluding_scheduling"
+"""The gain with the scheduler's luck taken out (control variate), and the gain of ETT on a wall without scheduling."""
+FEWEST_CALM = 4
+"""Pairs from which on the scheduler's luck can be told from the gain."""
 LEFT = "ttr_after_over_before"
 """A single pair's recoveries: their time after over that before."""
 SUMMARY: dict[str, pl.DataType] = {
     "metric": pl.String(), "n": pl.Int64(), "mean": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
     "p": pl.Float64(), "median": pl.Float64(), "median_low": pl.Float64(), "median_high": pl.Float64(),
-    "pooled": pl.Float64(), "method": pl.String(), "note": pl.String(),
+    "pooled": pl.Float64(), "method": pl.String(), "evidence": pl.String(), "note": pl.String(),
 }  # fmt: skip
 """Columns of a summary: `mean` with its 95 % interval, the exact sign-flip `p` of no change, `median` (Hodges-Lehmann)
-with its signed-rank interval, `pooled` (ratio of sums weighted by GPU time), and how the bounds were had.
+with its signed-rank interval, `pooled` (ratio of sums weighted by GPU time), how the bounds were had, and the grade
+of the evidence: A several pairs with their interval, C one before and one after.
 """
 
 
 def summary(frame: pl.DataFrame) -> pl.DataFrame:
     """Return one row per figure of `METRICS` over the pairs of a frame of two pairs or more."""
-    return pl.DataFrame([_metric(frame, name) for name in METRICS], schema=SUMMARY)
+    return pl.DataFrame([_metric(frame, name) for name in METRICS] + _calm(frame), schema=SUMMARY)
+
+
+def _calm(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the gain over pairs without the scheduler's luck and without its time; none for few pairs or no luck."""
+    known = frame.drop_nulls(["points", "scheduling_share_before", "scheduling_share_after"])
+    luck = (known["scheduling_share_before"] - known["scheduling_share_after"]).to_numpy() * 100
+    if known.height < FEWEST_CALM or not luck.any():
+        return []
+    found = uncertainty.control_variate(known["points"].to_numpy(), luck)
+    inner = [pl.col(f"ett_{when}") / (1 - pl.col(f"scheduling_share_{when}")) for when in ("after", "before")]
+    beside = uncertainty.t_interval(known.select(100 * (inner[0] - inner[1])).to_series().to_numpy())
+    rows = (
+        (CALM, found.adjusted, f"scheduling explains {100 * found.share:.0f} % of the spread; not if it was changed"),
+        (BESIDE, beside, "another measure: ETT of the wall less scheduling"),
+    )
+    return [
+        {
+            "metric": name, "n": one.n, "mean": one.estimate, "low": one.low, "high": one.high, "method": one.method,
+            "evidence": "A", "note": note,
+        }
+        for name, one, note in rows
+    ]  # fmt: skip
 
 
 def _metric(frame: pl.DataFrame, name: str) -> dict[str, Any]:
@@ -45,7 +72,8 @@ def _metric(frame: pl.DataFrame, name: str) -> dict[str, Any]:
     p = uncertainty.sign_flip(values) if name in METRICS[:3] else None
     return row | {
         "mean": found.estimate, "low": found.low, "high": found.high, "p": p, "median": ranked.estimate,
-        "median_low": ranked.low, "median_high": ranked.high, "method": f"{found.method}; {ranked.method}", "note": "",
+        "median_low": ranked.low, "median_high": ranked.high, "method": f"{found.method}; {ranked.method}",
+        "evidence": "A", "note": "",
     }  # fmt: skip
 
 
@@ -70,7 +98,7 @@ def single(frame: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame, history
     `left` and `right` hold one row per job (`ett`, `wall_gpu_hours`); `history` the ETT of the model's other runs.
     """
     points = frame["points"].item()
-    row: dict[str, Any] = {"metric": METRICS[0], "n": 1, "mean": points}
+    row: dict[str, Any] = {"metric": METRICS[0], "n": 1, "mean": points, "evidence": "C"}
     if points is None:
         unseen = {"method": "no interval", "note": "one side shows no trainer's log"}
         return pl.DataFrame([row | unseen], schema=SUMMARY)
@@ -87,7 +115,7 @@ def starts(before: list[float], after: list[float]) -> pl.DataFrame:
     if min(len(before), len(after)) < 2 or min(before + after) <= 0:
         return pl.DataFrame(schema=SUMMARY)
     found = uncertainty.log_ratio(before, after)
-    row = {"metric": LEFT, "n": found.n, "mean": found.estimate, "low": found.low, "high": found.high}
+    row = {"metric": LEFT, "n": found.n, "mean": found.estimate, "low": found.low, "high": found.high, "evidence": "C"}
     return pl.DataFrame([row | {"method": found.method, "note": ""}], schema=SUMMARY)
 
 
@@ -116,6 +144,9 @@ def sentences(means: pl.DataFrame, frame: pl.DataFrame) -> Iterator[str]:
     for row in means.filter(pl.col("metric") == LEFT).iter_rows(named=True):
         bounds = f"{100 * row['low']:.0f} to {100 * row['high']:.0f} %"
         yield f"a recovery takes {100 * row['mean']:.0f} % of its former time: {bounds} (95 %, {row['method']})"
+    for row in means.filter(pl.col("metric").is_in([CALM, BESIDE])).iter_rows(named=True):
+        what = "excluding scheduling noise" if row["metric"] == CALM else "excluding scheduling time"
+        yield f"{what}: {row['mean']:+.1f} points, {row['low']:.1f} to {row['high']:.1f} (95 %, {row['note']})"
     yield from _unlike(frame)
 
 

@@ -56,49 +56,51 @@ def of_set(fleet: Fleet, relation: str, name: str) -> pl.DataFrame:
 
 def differences(fleet: Fleet, fact: dict[str, Any]) -> set[str]:
     """Return the keys of the facts of a set that the relations answer in another way; debatable keys never differ."""
+    return {key for key, agrees in compared(fleet, fact) if not agrees}
+
+
+def compared(fleet: Fleet, fact: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Yield key and verdict for every fact of a set that is not debatable, those of each start one by one."""
     debatable = {word.removeprefix("starts.") for word in fact.get("debatable", [])}
-    return {key for key in _differing(fleet, fact) if key not in debatable}
+    yield from ((key, agrees) for key, agrees in _compared(fleet, fact) if key not in debatable)
 
 
-def _differing(fleet: Fleet, fact: dict[str, Any]) -> Iterator[str]:
+def _compared(fleet: Fleet, fact: dict[str, Any]) -> Iterator[tuple[str, bool]]:
     name, offset = fact["set"], fact.get("utc_offset", "+00:00")
     found = of_set(fleet, "start", name)
+    yield "starts", found.height == len(fact["starts"])
     if found.height != len(fact["starts"]):
-        yield "starts"
         return
-    if found.height and found["job"].n_unique() != fact["job_count"]:
-        yield "job_count"
+    if found.height:
+        yield "job_count", found["job"].n_unique() == fact["job_count"]
     for row, start in zip(found.iter_rows(named=True), fact["starts"], strict=True):
-        yield from (key for key, column in VALUES.items() if key in start and row[column] != start[key])
-        for key, column in STAMPS.items():
-            if key in start and not same_instant(row[column], start[key], offset):
-                yield key
+        yield from ((key, row[column] == start[key]) for key, column in VALUES.items() if key in start)
+        stamps = ((key, column) for key, column in STAMPS.items() if key in start)
+        yield from ((key, same_instant(row[column], start[key], offset)) for key, column in stamps)
     yield from _steps(found, fact)
     yield from _checkpoints(of_set(fleet, "checkpoint", name), fact, offset)
 
 
-def _steps(found: pl.DataFrame, fact: dict[str, Any]) -> Iterator[str]:
+def _steps(found: pl.DataFrame, fact: dict[str, Any]) -> Iterator[tuple[str, bool]]:
     if fact.get("new_steps_range") and fact["job_count"] == 1:
         first, last = fact["new_steps_range"]
-        if found["new_steps"].sum() != last - first + 1:
-            yield "new_steps_range"
+        yield "new_steps_range", found["new_steps"].sum() == last - first + 1
     replayed = sum(row["steps"] - row["new_steps"] for row in found.iter_rows(named=True))
-    if fact.get("replayed_steps") not in (None, replayed):
-        yield "replayed_steps"
+    if fact.get("replayed_steps") is not None:
+        yield "replayed_steps", fact["replayed_steps"] == replayed
 
 
-def _checkpoints(found: pl.DataFrame, fact: dict[str, Any], offset: str) -> Iterator[str]:
+def _checkpoints(found: pl.DataFrame, fact: dict[str, Any], offset: str) -> Iterator[tuple[str, bool]]:
     requests = fact.get("saves_requested")
-    if requests is not None and found.filter(pl.col("state") == "requested").height != requests:
-        yield "saves_requested"
+    if requests is not None:
+        yield "saves_requested", found.filter(pl.col("state") == "requested").height == requests
     for state, key in (("committed", "saves_committed"), ("loaded", "loads")):
         rows = found.filter(pl.col("state") == state).sort("step", nulls_last=True).select("step", "at").rows()
         expected = fact.get(key)
         if isinstance(expected, dict):
-            if len(rows) != expected["count"]:
-                yield key
-        elif expected is not None and not _same_saves(rows, expected, offset):
-            yield key
+            yield key, len(rows) == expected["count"]
+        elif expected is not None:
+            yield key, _same_saves(rows, expected, offset)
 
 
 def _same_saves(rows: list[tuple[Any, ...]], expected: list[list[Any]], offset: str) -> bool:

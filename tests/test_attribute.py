@@ -411,3 +411,14 @@ def test_one_rollout_day_everywhere_stays_before_and_after() -> None:
     made = attribute_ledger(PAIR, registry=REGISTRY)
     assert set(made.effects["grade"]) == {"C"}
     assert all(made.effects["why"].str.contains("untreated"))
+
+
+def test_rates_of_recoveries_are_compared() -> None:
+    """Thirty recoveries in 45 GPU-days, then twelve in 40: ratio .45, .21 to .91, with both counts."""
+    rows = []
+    for day, recoveries, days in (("2026-02-01", 30, 45), ("2026-03-02", 12, 40)):
+        rows.append(start(day, "m", day, 0, "first", {"step": days * 86_400 - 60 * recoveries}))
+        rows.extend(start(day, "m", day, k + 1, "failure", {"hang": 60}) for k in range(recoveries))
+    notes = attribute_ledger(ledger(*rows), registry=REGISTRY, replicates=0).notes
+    note = next(note for note in notes if note.startswith("recoveries per 1,000 GPU-days"))
+    assert "667 before (n = 30), 300 after (n = 12); ratio 0.45, 0.21 to 0.91" in note

@@ -128,3 +128,11 @@ def test_control_variate_keeps_the_mean_and_narrows_the_interval() -> None:
     assert found.share == pytest.approx(1 - np.var(rest) / np.var(y))
     plain = uncertainty.t_interval(y)
     assert found.adjusted.high - found.adjusted.low < 0.1 * (plain.high - plain.low)
+    # n - 2 degrees of freedom: rest has a sum of squares of .04, so the error is sqrt(.04 / 2 / 4) and t is 4.3027
+    assert found.adjusted.high - 7.0 == pytest.approx(4.30265 * math.sqrt(0.04 / 2 / 4), rel=1e-5)
+
+
+def test_control_variate_of_two_is_refused() -> None:
+    """Two pairs determine theta and leave nothing to judge it by."""
+    with pytest.raises(NoDataError):
+        uncertainty.control_variate([1.0, 2.0], [0.0, 1.0])

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import ettlog
-from ettlog import pairs
+from ettlog import compare_means, pairs
 from ettlog.attribute import uncertainty
 from ettlog.errors import NoDataError, UsageError
 from ettlog.fleet import Fleet
@@ -195,3 +195,29 @@ def test_single_pair_says_what_its_recoveries_show(published: Path) -> None:
     assert (row["metric"], row["n"]) == ("ttr_after_over_before", 4)
     assert row["mean"] == pytest.approx(2253 / 4560)
     assert any(note.startswith("a recovery takes 49 % of its former time") for note in found.notes)
+
+
+def test_gain_of_pairs_without_the_schedulers_luck() -> None:
+    """Gains of 10 points plus what scheduling happened to take less: the control variate finds the 10."""
+    luck = [4.0, -4.0, 2.0, -2.0, 0.0]
+    frame = pl.DataFrame(
+        {
+            "points": [10 + x for x in luck], "scheduling_share_before": [0.10 + x / 200 for x in luck],
+            "scheduling_share_after": [0.10 - x / 200 for x in luck], "ett_before": [0.7] * 5, "ett_after": [0.8] * 5,
+            "tts_saved_hours": [1.0] * 5, "ttr_saved_hours": [2.0] * 5, "ttr_over_tts": [2.0] * 5,
+            "recovery_share": [0.5] * 5, "wall_gpu_hours_after": [100.0] * 5,
+        }
+    )  # fmt: skip
+    rows = {row["metric"]: row for row in compare_means.summary(frame).to_dicts()}
+    calm, plain = rows[compare_means.CALM], rows["points"]
+    assert calm["mean"] == pytest.approx(10)
+    assert calm["high"] - calm["low"] < 0.01 * (plain["high"] - plain["low"])
+    assert (calm["evidence"], plain["evidence"]) == ("A", "A")
+    assert any(line.startswith("excluding scheduling noise: +10.0 points") for line in rows_said(frame))
+
+
+def rows_said(frame: pl.DataFrame) -> list[str]:
+    """Return the sentences of a comparison whose sides met the same failures."""
+    same = {f"{name}_{when}": [2.0] * frame.height for name in ("nof", "jobs") for when in ("before", "after")}
+    full = frame.with_columns(pair=pl.lit("p"), **{name: pl.Series(values) for name, values in same.items()})
+    return list(compare_means.sentences(compare_means.summary(full), full))

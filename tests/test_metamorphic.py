@@ -42,6 +42,26 @@ def logs(tmp_path: Path) -> Path:
     return Path(shutil.copytree(LOGS, tmp_path / "logs"))
 
 
+def rotate(logs: Path) -> None:
+    """Split each trainer's log into three parts of whole lines, as rotation does: the oldest has the highest number."""
+    for name in (FINCH, ROBIN, WREN):
+        lines = (logs / name).read_bytes().splitlines(keepends=True)
+        third = len(lines) // 3
+        (logs / f"{name}.2").write_bytes(b"".join(lines[:third]))
+        (logs / f"{name}.1").write_bytes(b"".join(lines[third : 2 * third]))
+        (logs / name).write_bytes(b"".join(lines[2 * third :]))
+
+
+def in_parts(logs: Path) -> None:
+    """Split each trainer's log into numbered parts."""
+    for name in (FINCH, ROBIN, WREN):
+        lines = (logs / name).read_bytes().splitlines(keepends=True)
+        for part in range(2):
+            half = lines[: len(lines) // 2] if part == 0 else lines[len(lines) // 2 :]
+            (logs / f"{name}.part{part + 1}of2").write_bytes(b"".join(half))
+        (logs / name).unlink()
+
+
 def unrelated(logs: Path) -> None:
     """Add prose, a table and a log that no format knows."""
     (logs / "README.md").write_text("Runs of May. finch-7b failed once: step 40 was saved.\n")
@@ -87,7 +107,7 @@ def end_lines_as_windows(logs: Path) -> None:
 
 
 CHANGES = (
-    unrelated, rename_hosts, duplicate_a_rank, compress, repeat_lines, end_lines_as_windows,
+    rotate, in_parts, unrelated, rename_hosts, duplicate_a_rank, compress, repeat_lines, end_lines_as_windows,
 )  # fmt: skip
 
 

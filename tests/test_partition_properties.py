@@ -16,6 +16,7 @@ from ettlog.fleet import Fleet
 from tests.tables import Log, fleet, record, table
 
 SLOW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(SLOW, max_examples=5)
 KINDS = [kind.kind for kind in lifecycle.KINDS]
 STATES = ["COMPLETED", "FAILED", "TIMEOUT", "PREEMPTED", "NODE_FAIL", "RUNNING", "CANCELLED", "REQUEUED", "odd"]
 
@@ -129,3 +130,31 @@ def test_asking_twice_changes_nothing(seed: int) -> None:
     for name in first.relations():
         assert first.table(name).equals(second.table(name)), name
         assert first.table(name).equals(first.table(name)), name
+
+
+@FEW
+@given(soups())
+def test_each_moment_is_the_part_of_the_highest_priority(soup: tuple[list[Log], list[dict[str, Any]]]) -> None:
+    """Looked at one by one, every moment is what the raw spans over it say, so a higher part never loses time."""
+    made = fleet(*soup[0], alloc=soup[1])
+    rank = {part.part: (part.priority, part.part) for part in lifecycle.PARTS}
+    spans = made.table("span").select("job", "part", "begin_us", "end_us").rows()
+    for job, part, begin, end in made.table("segment").select("job", "part", "begin_us", "end_us").rows():
+        mine = [span for span in spans if span[0] == job and span[2] < end and span[3] > begin]
+        edges = sorted({begin, end, *(edge for span in mine for edge in span[2:] if begin < edge < end)})
+        for low in edges[:-1]:
+            over = [span[1] for span in mine if span[2] <= low < span[3]]
+            assert part == max(over, key=rank.__getitem__, default=lifecycle.PARTS[-1].part)
+
+
+@FEW
+@given(soups())
+def test_both_groupings_add_up_to_the_wall(soup: tuple[list[Log], list[dict[str, Any]]]) -> None:
+    """By component and by stage the ledger has the same microseconds as the wall."""
+    made = fleet(*soup[0], alloc=soup[1])
+    walls = {job: us for job, us in made.table("job").select("job", "wall_us").rows() if us}
+    for key in ("component", "stage"):
+        sums: dict[str, int] = {}
+        for job, _, us in made.table("ledger").group_by("job", key).agg(pl.col("us").sum()).rows():
+            sums[job] = sums.get(job, 0) + us
+        assert sums == walls

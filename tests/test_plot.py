@@ -254,6 +254,15 @@ def test_event_study_draws_intervals_where_there_are_any() -> None:
     assert list(ax.lines[0].get_ydata()) == [pytest.approx(10), pytest.approx(30)]
 
 
+def test_event_study_keeps_its_scale_beside_an_outlier() -> None:
+    """A week at -5000 % is a triangle at the lower edge; the others keep their place."""
+    study = pl.DataFrame({"week": [0, 1], "cut": [0.2, -50.0], "model_weeks": [4, 1]})
+    ax: Any = plot.event_study(study)
+    assert ax.collections[0].get_offsets().tolist() == [[0, pytest.approx(20)], [1, -100]]
+    assert [list(line.get_ydata()) for line in ax.lines if line.get_marker() == "v"] == [[-100]]
+    assert ax.get_ylim() == (pytest.approx(-108), pytest.approx(108))
+
+
 def test_funnel_names_what_lies_outside_its_limits() -> None:
     """Of groups with 100 GPU-days, one with 30 failures where 10 are expected is named; one with 14 is not.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.readme import README, Session, copy_example, matches, python_session, ran, sessions
 
 if TYPE_CHECKING:
@@ -47,3 +49,12 @@ def test_left_out_lines_match_any_lines() -> None:
 def test_readme_names_the_ways_to_install(command: str) -> None:
     """Every way to install is named, and so are the two make targets."""
     assert command in TEXT
+
+
+def test_demo_goes_from_nothing_to_a_report() -> None:
+    """`make demo` makes the environment, installs, ingests the example, answers, and ends with a page to look at."""
+    done = subprocess.run(["make", "-n", "demo", "VENV=new.venv"], capture_output=True, text=True, cwd=ROOT, check=True)
+    order = ["-m venv new.venv", "pip install", "ettlog ingest fixtures/fleet/logs", "ettlog ett", "ettlog attribute"]
+    places = [done.stdout.index(word) for word in [*order, "ettlog report"]]
+    assert places == sorted(places)
+    assert "report.html" in TEXT

@@ -167,12 +167,12 @@ def test_two_pieces_that_add_up_by_accident_are_no_record(tmp_path: Path) -> Non
 
 
 def test_a_delimiter_in_the_only_free_text_is_put_back(tmp_path: Path) -> None:
-    """Where one column alone can hold anything, a surplus delimiter is its own; with two nobody knows whose it is."""
+    """Where one column alone can hold anything, a surplus delimiter is its own; with two, where only one place fits."""
     parsed = read(tmp_path, f"{HEAD}\n{row(name='a|b|c')}\n")
     assert [(one["name"], one["state"], one["gpus"]) for one in rows(parsed)] == [("a b c", "COMPLETED", 8)]
     parsed = read(tmp_path, f"{HEAD}|Comment\n{row(name='a|b')}|x\n{row()}|y\n")
-    assert len(rows(parsed)) == 1
-    assert parsed.lines == {"bad_record": 1, "ignored": 1, "matched": 1}
+    assert [one["name"] for one in rows(parsed)] == ["a b", "pre"]
+    assert parsed.lines == {"ignored": 1, "matched": 2}
 
 
 def test_the_last_line_may_lack_its_end_or_be_torn(tmp_path: Path) -> None:
@@ -275,3 +275,27 @@ def test_the_table_that_sacct_prints_by_default_is_read(tmp_path: Path) -> None:
     assert told[2] == ("2114", "job", "OUT_OF_MEMORY", None)
     assert rows(found)[0]["end_us"] - rows(found)[0]["start_us"] == 3_600_000_000
     assert rows(found)[3]["start_us"] is None
+
+
+FREE = "JobID|JobName|User|State|Submit|Start|End|AllocTRES|Comment|SubmitLine\n"
+TIMED = "2031-04-05T06:00:00|2031-04-05T06:10:00|2031-04-05T06:40:00|gres/gpu=8"
+
+
+def test_a_delimiter_in_one_of_several_free_texts_is_put_back_where_all_else_is_certain(tmp_path: Path) -> None:
+    """Behind the times it may be of the comment or of the command: all that is used is the same. In the name it is
+    certain too, for no other place leaves the times under their names.
+    """
+    lines = [f"71|a|kim|FAILED|{TIMED}|note|sbatch run | tee x\n", f"72|a|b|kim|FAILED|{TIMED}|note|sbatch run\n"]
+    found = read(tmp_path, FREE + "".join(lines))
+    assert found.lines == {"ignored": 1, "matched": 2}
+    assert [(row["id"], row["name"], row["user"], row["gpus"]) for row in rows(found)] == [
+        ("71", "a", "kim", 8),
+        ("72", "a b", "kim", 8),
+    ]
+
+
+def test_a_delimiter_that_may_be_in_the_name_or_elsewhere_is_not_guessed_at(tmp_path: Path) -> None:
+    """Name and comment stand side by side: which of them holds the delimiter nobody can tell."""
+    head = "JobID|State|Submit|Start|End|JobName|Comment\n"
+    line = "71|FAILED|2031-04-05T06:00:00|2031-04-05T06:10:00|2031-04-05T06:40:00|a|b|c\n"
+    assert read(tmp_path, head + line).lines == {"bad_record": 1, "ignored": 1}

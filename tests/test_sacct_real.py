@@ -11,6 +11,8 @@ import pytest
 
 from ettlog.parse import sacct
 from ettlog.parse.parsed import Parsed, ScanOptions
+from tests.scheduling import iso
+from tests.test_sched_batch_real import EXTRA, NOT_KEPT
 
 SETS = (
     "batch_apel/slurm_15col",
@@ -89,6 +91,66 @@ def test_times_and_gpus(shared: Path, facts: list[dict[str, Any]]) -> None:
             pending = [row for row in jobs if row["state"] == "PENDING"]
             assert len(jobs) - len(started) - len(pending) == fact["never_started"], fact["file"]
     assert checked == {"queue_seconds_sum": 12, "allocated_seconds_sum": 13, "gpu_seconds_sum": 7}
+
+
+def walked(rows: list[dict[str, Any]], clock: str) -> dict[str, Any]:
+    """Return what the rows of a file say under the names of its facts."""
+    jobs = [row for row in rows if row["record"] == "job"]
+    known = {row["raw"] for row in jobs}
+    alone = {row["raw"] for row in rows if row["record"] == "step"} - known
+    started, ended = ([row for row in jobs if row[name] is not None] for name in ("start_us", "end_us"))
+    never = [row for row in ended if row["start_us"] is None]
+    submits = [row["submit_us"] for row in jobs if row["submit_us"] is not None]
+    return {
+        "jobs": len({(row["cluster"], row["id"]) for row in jobs}) + len(alone),
+        "jobs_without_job_row": len(alone), "allocations": len(started), "never_started": len(never),
+        "pending": len(jobs) - len(started) - len(never),
+        "running_or_open": len({row["id"] for row in jobs if row["end_us"] is None}),
+        "requeues_or_restarts": max(
+            sum(row["restarts"] or 0 for row in jobs), sum(row["state"] == "REQUEUED" for row in jobs)
+        ),
+        "gpus_max": max((row["gpus"] for row in jobs if row["gpus"] is not None), default=None),
+        "first_submit": iso(min(submits, default=None), clock),
+        "last_end": iso(max((row["end_us"] for row in ended), default=None), clock),
+    }  # fmt: skip
+
+
+MISSES = {
+    ("sample-sacct-running-output.txt", "running_or_open"): "the job is known by its steps only",
+    ("sacct_D_235929.txt", "allocations"): "rows without any instant hold a length and no place in time",
+    ("sacct_D_235929.txt", "pending"): "the same",
+    (
+        "sacct_51_fields.txt",
+        "running_or_open",
+    ): "a cancelled row whose end is unknown: no end here, and no open job either",
+}
+"""Facts that are told in another way, each with its reason."""
+
+
+def test_every_other_fact(shared: Path, facts: list[dict[str, Any]]) -> None:
+    """Jobs, attempts, what waits and is open, GPUs, first submission and last end are those of the facts."""
+    checked, missed = Counter[str](), set()
+    for fact in facts:
+        found, file = walked(read(shared, fact)[1], fact["clock"]), fact["file"].rpartition("/")[2]
+        for name in (name for name in found if fact.get(name) is not None):
+            checked[name] += 1
+            if found[name] != fact[name]:
+                missed.add((file, name))
+    assert missed == set(MISSES)
+    assert checked["jobs"] == 19
+    assert sum(checked.values()) == 135
+
+
+def test_late_steps_and_waits(shared: Path, facts: list[dict[str, Any]]) -> None:
+    """Steps that end after their job, by how much, and the wait since a job was eligible are those of the facts."""
+    compared = 0
+    for fact in facts:
+        rows = read(shared, fact)[1]
+        for name, value in fact.get("extra", {}).items():
+            if name in EXTRA and name not in NOT_KEPT:
+                assert EXTRA[name](rows) == value, (fact["file"], name)
+                compared += 1
+    assert compared == 25
 
 
 def test_the_hard_rows(shared: Path, facts: list[dict[str, Any]]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +57,13 @@ def of_set(real: Fleet, relation: str, name: str) -> pl.DataFrame:
     return frame.with_columns(number.alias("member")).sort("member", "k")
 
 
-def stamp(text: str | None) -> datetime | None:
-    """Return a stamp of the facts, cut to microseconds."""
-    return datetime.fromisoformat(text.removesuffix("Z")[:26]) if text else None
+def stamp(text: str | None, offset: str = "+00:00") -> datetime | None:
+    """Return a stamp of the facts, cut to microseconds, in UTC; `offset` is the zone that its file shows."""
+    if not text:
+        return None
+    hours, minutes = offset[1:].split(":")
+    shift = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if offset[0] == "+" else 1)
+    return datetime.fromisoformat(text.removesuffix("Z")[:26]) + shift
 
 
 def same_instant(found: datetime | None, expected: datetime | None) -> bool:
@@ -84,7 +88,12 @@ def test_starts_are_those_of_the_facts(real: Fleet, facts: dict[str, dict[str, A
                 assert row[column] == start[key], (start["job"], start["k"], column)
         for column, key in STAMPS.items():
             if key in start:
-                assert same_instant(row[column], stamp(start[key])), (start["job"], start["k"], column, row[column])
+                assert same_instant(row[column], stamp(start[key], fact.get("utc_offset", "+00:00"))), (
+                    start["job"],
+                    start["k"],
+                    column,
+                    row[column],
+                )
 
 
 @pytest.mark.parametrize("name", SETS)

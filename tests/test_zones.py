@@ -85,3 +85,11 @@ def test_arbitrary_text_is_no_error() -> None:
         clock = SourceClock()
         zones.learn(text, clock)
         assert not clock.inferences
+
+
+def test_stamps_far_from_the_epoch_lines_do_not_outvote_those_beside_them() -> None:
+    """A library prints three epoch values at the start of a log of hours: the many later stamps are no evidence."""
+    near = [LOCAL.format(35), f"[{BASE}.250000] [gpu-a:41:0] parser.c:1 UCX WARN x", LOCAL.format(45)]
+    later = [f"2031-04-05 {3 + at // 60:02d}:{at % 60:02d}:00,000 root INFO: still here" for at in range(540)]
+    told = "zone UTC-04:00 inferred from an epoch value beside a local stamp"
+    assert offset([*near, "x" * zones.BESIDE, *later]) == [told]

@@ -9,6 +9,7 @@ import polars as pl
 from ettlog import cascade, windows
 from ettlog.attribute import celled, choices, exposure, frames, reliability, scheduling, uncertainty
 from ettlog.lifecycle import RECOVERY_KINDS
+from ettlog.tables import human
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 FEWEST_PAIRS = 3
 """Models from which on the gains of models are summed up as pairs."""
+SIDES = ("before", "after")
+FEWEST_MET = 10
+"""Recoveries from which on their rates are worth comparing."""
 MANY_CELLS = 20
 """Tested changes from which on chance alone would make some of them look real."""
 
@@ -110,6 +114,7 @@ def sentences(work: Work, credit: pl.DataFrame, models: pl.DataFrame, cells: pl.
     """Yield the notes of the whole, most telling first."""
     yield from _transfers(credit)
     yield from _pairs(models)
+    yield from _failures(models)
     yield from scheduling.sentences(work)
     yield from _many(cells)
     yield from exposure.sentences(work, credit)
@@ -125,6 +130,21 @@ def sentences(work: Work, credit: pl.DataFrame, models: pl.DataFrame, cells: pl.
     unclear = credit.filter((pl.col("model") == frames.ALL) & pl.col("optimization").str.contains(" + ", literal=True))
     for name in unclear["optimization"].unique(maintain_order=True):
         yield f"{name} rolled out together on the same place: reported as one bundle"
+
+
+def _failures(models: pl.DataFrame) -> Iterator[str]:
+    """Compare the rates of recoveries of the models that stayed: what stands behind failure_count."""
+    both = models.drop_nulls(["ett_before", "ett_after"])
+    counts = [int(both[f"{name}_{when}"].sum()) for when in SIDES for name in ("failures", "preemptions")]
+    met = counts[0] + counts[1], counts[2] + counts[3]
+    days = [float(both[f"gpu_hours_{when}"].sum()) / 24 for when in SIDES]
+    if sum(met) < FEWEST_MET or min(days) <= 0:
+        return
+    found = reliability.rate_ratio(met, (days[0], days[1]))
+    rates = [1000 * count / span for count, span in zip(met, days, strict=True)]
+    sides = (f"{rate:.3g} {when} (n = {n:,})" for rate, when, n in zip(rates, SIDES, met, strict=True))
+    bounds = f"{found.low:.2f} to {found.high:.2f} (95 %, exact; too narrow where they come in bursts)"
+    yield f"recoveries per 1,000 GPU-days: {', '.join(sides)}; ratio {found.ratio:.2f}, {bounds}"
 
 
 def _many(cells: pl.DataFrame) -> Iterator[str]:
@@ -166,10 +186,10 @@ def _pairs(models: pl.DataFrame) -> Iterator[str]:
     gains = models.drop_nulls("points")["points"].to_list()
     if len(gains) < FEWEST_PAIRS:
         return
-    found = uncertainty.t_interval(gains)
+    found, p = uncertainty.t_interval(gains), human(uncertainty.sign_flip(gains), "p")
     yield (
         f"mean gain over {len(gains)} models, unweighted: {found.estimate:+.1f} points, "
-        f"{found.low:.1f} to {found.high:.1f} (95 %, t over models); sign-flip p {uncertainty.sign_flip(gains):.3f}"
+        f"{found.low:.1f} to {found.high:.1f} (95 %, t over models); sign-flip p {p}"
     )
 
 

@@ -254,12 +254,20 @@ def variance_shares(parts: Mapping[str, Sequence[float] | Array]) -> dict[str, f
 def control_variate(metric: Sequence[float] | Array, noise: Sequence[float] | Array, level: float = 0.95) -> Noise:
     """Return the mean of a metric over jobs with the part that follows a disturbance taken out, and what it explains.
 
-    y - theta (x - mean x) keeps the mean and narrows its interval. Not for a disturbance that is itself being
-    optimized.
+    y - theta (x - mean x) keeps the mean and narrows its interval (n - 2 degrees of freedom: theta is estimated). Not
+    for a disturbance that is itself being optimized. Raises NoDataError for fewer than three.
     """
+    from scipy import special
+
     y, x = np.asarray(metric, dtype=np.float64), np.asarray(noise, dtype=np.float64)
     spread = float(np.var(x, ddof=1))
     theta = float(np.cov(y, x)[0, 1]) / spread if spread else 0.0
     rest = y - theta * (x - x.mean())
-    total = float(np.var(y, ddof=1))
-    return Noise(1 - float(np.var(rest, ddof=1)) / total if total else 0.0, t_interval(rest, level), theta)
+    total, n = float(np.var(y, ddof=1)), len(y)
+    if n < 3:
+        raise _refuse(n, "a mean whose disturbance is taken out")
+    error = math.sqrt(float(((rest - rest.mean()) ** 2).sum()) / (n - 2) / n)
+    half = float(special.stdtrit(n - 2, (1 + level) / 2)) * error
+    mean = float(rest.mean())
+    adjusted = Interval(mean, mean - half, mean + half, n, "t, control variate")
+    return Noise(1 - float(np.var(rest, ddof=1)) / total if total else 0.0, adjusted, theta)

@@ -172,6 +172,13 @@ ENVELOPES: tuple[Envelope, ...] = (
         b"[HCTR][06:07:08.123][INFO][RK3][main]: ",
     ),
     Envelope(
+        "hugectr_3.1", b"[", rb"\[HUGECTR\](?P<stamp>\[TIME\])\[LEVEL\]\[RANK(?P<rank>\d{1,6})\]: ",
+        b"[HUGECTR][06:07:08][INFO][RANK3]: ",
+    ),
+    Envelope(
+        "hugectr_2", b"[", rb"\[\d\dd\d\dh\d\dm\d\ds\]\[HUGECTR\]\[LEVEL\]: ", b"[05d06h07m08s][HUGECTR][INFO]: ",
+    ),
+    Envelope(
         "ucx", b"[", rb"\[(?P<stamp>[12]\d{9}\.\d{6})\] \[(?P<node>[\w.-]{1,64}):NUM(?::NUM)?\] ",
         b"[1933135628.123456] [gpu-a:4242:0] ",
     ),

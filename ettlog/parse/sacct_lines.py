@@ -210,15 +210,23 @@ class Joiner:
         return text if whole and plausible(text, self.layout) else None
 
     def _mended(self, text: bytes, extra: int) -> bytes | None:
-        """Take delimiters out of a user's text. That is certain only where one column alone can hold them."""
+        """Take delimiters out of a user's text, where it is certain what stands in all other columns.
+
+        With one column of free text it is; with several, where all that fit agree. Broken lines are not guessed at.
+        """
         free = [index for index, name in enumerate(self.layout.fields) if name in FREE_TEXT]
-        if len(free) != 1 or extra > 64:
+        if extra > 64 or (len(free) != 1 and len(self._open) > 1):
             return None
         cells = text.split(self.layout.delimiter)
-        at = free[0]
-        return self.layout.delimiter.join(
-            [*cells[:at], b" ".join(cells[at : at + extra + 1]), *cells[at + extra + 1 :]]
-        )
+        made = [[*cells[:at], b" ".join(cells[at : at + extra + 1]), *cells[at + extra + 1 :]] for at in free]
+        if len(made) == 1:
+            return self.layout.delimiter.join(made[0])
+        fitting = [row for row in made if plausible(self.layout.delimiter.join(row), self.layout)]
+        used = {tuple(cell for at, cell in enumerate(row) if at not in free or self._names(at)) for row in fitting}
+        return self.layout.delimiter.join(fitting[0]) if len(used) == 1 else None
+
+    def _names(self, at: int) -> bool:
+        return self.layout.fields[at] == "jobname"
 
     def _give_up(self, count: int) -> None:
         for _, line in self._open[:count]:

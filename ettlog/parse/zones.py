@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
@@ -25,6 +26,8 @@ MOST = 512
 """Most local stamps that are compared."""
 
 NEAR = 60 * SECOND
+BESIDE = 1 << 13
+"""Most bytes between a stamp and the epoch line it is compared with: what stands hours behind says nothing."""
 _QUARTER = 900 * SECOND
 _LINE = 400
 """Bytes of a line in which its stamp has to begin."""
@@ -55,14 +58,29 @@ def learn(text: bytes | memoryview, clock: SourceClock) -> None:
     if not epochs:
         return
     pairs = list(_pairs(head, epochs))
-    votes = Counter(quarters for quarters, _, _ in pairs if quarters is not None)
+    found = _agreed([pair for pair in pairs if pair.beside]) or _agreed(pairs)
+    if found is not None:
+        clock.observe(found.epoch_us, found.stamp)
+
+
+def _agreed(pairs: Sequence[_Pair]) -> _Pair | None:
+    """Return the first pair of the difference that most pairs share, at least two; None where there is none."""
+    votes = Counter(pair.quarters for pair in pairs if pair.quarters is not None)
     best, count = max(votes.items(), key=lambda item: (item[1], -abs(item[0])), default=(0, 0))
-    if count >= 2 and 2 * count > len(pairs):
-        _, epoch_us, stamp = next(pair for pair in pairs if pair[0] == best)
-        clock.observe(epoch_us, stamp)
+    agreed = count >= 2 and 2 * count > len(pairs)
+    return next(pair for pair in pairs if pair.quarters == best) if agreed else None
 
 
-def _pairs(head: bytes, epochs: list[tuple[int, int]]) -> Iterator[tuple[int | None, int, Stamp]]:
+class _Pair(NamedTuple):
+    """A local stamp and the nearest epoch value: quarters of an hour between them, or None; whether it is beside."""
+
+    quarters: int | None
+    epoch_us: int
+    stamp: Stamp
+    beside: bool
+
+
+def _pairs(head: bytes, epochs: list[tuple[int, int]]) -> Iterator[_Pair]:
     """Yield local stamps with the epoch value of the nearest line, and how many quarters of an hour lie between, or
     None.
     """
@@ -82,7 +100,8 @@ def _pairs(head: bytes, epochs: list[tuple[int, int]]) -> Iterator[tuple[int | N
         near = min(epochs[max(0, at - 1) : at + 1], key=lambda epoch: abs(epoch[0] - match.start()))
         away = stamp.us - near[1]
         quarters = round(away / _QUARTER)
-        yield quarters if abs(away - quarters * _QUARTER) <= NEAR else None, near[1], stamp
+        agrees = abs(away - quarters * _QUARTER) <= NEAR
+        yield _Pair(quarters if agrees else None, near[1], stamp, abs(near[0] - match.start()) <= BESIDE)
 
 
 def _micros(match: re.Match[bytes]) -> int:

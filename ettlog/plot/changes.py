@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+MOST = 100.0
+"""Percent saved or lost that an event study shows at most."""
+
+
 class Level(NamedTuple):
     """One bar of a waterfall: a label, where it begins and ends (points of ETT), and its colour."""
 
@@ -83,7 +87,8 @@ def event_study(study: pl.DataFrame, ax: Axes | None = None) -> Axes:
 
     `study` holds the rows of one optimization and tier: `week` (0 is the week of the rollout), `cut` (share saved) and
     `model_weeks` (how many a point rests on, which sets its size); `low` and `high` where there are any. Weeks before
-    the rollout should lie around zero: they say how far the comparison can be trusted.
+    the rollout should lie around zero: they say how far the comparison can be trusted. What lies
+    outside -100 to 100 % is a triangle at the edge.
     """
     import polars as pl
 
@@ -95,17 +100,24 @@ def event_study(study: pl.DataFrame, ax: Axes | None = None) -> Axes:
     most = max(frame["model_weeks"].max() or 1, 1)
     sizes = [18 + 60 * (count / most) for count in frame["model_weeks"]]
     colours = [NOBODY if week < 0 else GAIN for week in weeks]
+    kept = [min(max(value, -MOST), MOST) for value in cut]
     if {"low", "high"} <= set(frame.columns):
         low, high = ([100 * value if value is not None else None for value in frame[name]] for name in ("low", "high"))
         for week, under, over in zip(weeks, low, high, strict=True):
             if under is not None and over is not None:
                 ax.plot([week, week], [under, over], color=INK, linewidth=1.1)
-    ax.plot(weeks, cut, color=MUTED, linewidth=0.8, zorder=1)
-    ax.scatter(weeks, cut, s=sizes, c=colours, zorder=3, edgecolors=GROUND, linewidths=0.7)
+    ax.plot(weeks, kept, color=MUTED, linewidth=0.8, zorder=1)
+    ax.scatter(weeks, kept, s=sizes, c=colours, zorder=3, edgecolors=GROUND, linewidths=0.7)
+    for week, value in zip(weeks, cut, strict=True):
+        if abs(value) > MOST:
+            edge, mark = (MOST, "^") if value > 0 else (-MOST, "v")
+            ax.plot([week], [edge], marker=mark, markersize=9, color=INK, zorder=4)
+    if max(map(abs, cut)) > MOST:
+        ax.set_ylim(-1.08 * MOST, 1.08 * MOST)
     ax.axhline(0, color=MUTED, linewidth=0.8)
     ax.axvline(-0.5, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
     above = ax.get_xaxis_transform()
-    ax.text(-0.4, 0.98, "rollout", transform=above, va="top", fontsize=8.5, color=INK)
+    ax.text(-0.4, 0.03, "rollout", transform=above, va="bottom", fontsize=8.5, color=INK)
     return labelled(ax, "weeks since the rollout (size: models and weeks behind a point)", "% saved")
 
 

@@ -106,24 +106,32 @@ def _credit(asked: Asked) -> Axes:
 
 
 def _event_study(asked: Asked) -> Axes:
-    study = getattr(_attributed(asked), "study", None)
-    if study is None or study.is_empty():
+    """Draw the tier that saved most, of the optimization that is named, else of all."""
+    import polars as pl
+
+    found = _attributed(asked)
+    if found.study.is_empty():
         raise NoDataError(
             "there is no event study",
             where="attribute",
             why="no optimization rolled out to some models while others were still without it",
             todo="see `ettlog attribute` for what was compared instead",
         )
-    names = study["optimization"].unique(maintain_order=True).to_list()
-    wanted = asked.names[0] if asked.names else names[0]
-    rows = study.filter(study["optimization"] == wanted)
-    if rows.is_empty():
+    names = found.study["optimization"].unique(maintain_order=True).to_list()
+    wanted = [name for name in names if name in (asked.names or names)]
+    if not wanted:
         raise UsageError(
-            f"there is no event study of {wanted!r}", where="NAME", why=f"there are {', '.join(names)}",
+            f"there is no event study of {asked.names[0]!r}", where="NAME", why=f"there are {', '.join(names)}",
             todo="name one of these",
         )  # fmt: skip
-    ax = event_study(rows.filter(rows["tier"] == rows["tier"][0]))
-    ax.set_title(f"{wanted}, {rows['tier'][0]}", fontsize=9, loc="left", parse_math=False)
+    saved = _whole(found.credit).select("optimization", "tier", "saved_gpu_hours")
+    pairs = found.study.filter(pl.col("optimization").is_in(wanted)).select("optimization", "tier").unique()
+    pairs = pairs.join(saved, on=["optimization", "tier"], how="left").sort(
+        "saved_gpu_hours", "optimization", "tier", descending=[True, False, False], nulls_last=True
+    )
+    name, tier, _ = pairs.row(0)
+    ax = event_study(found.study.filter(pl.col("optimization") == name, pl.col("tier") == tier))
+    ax.set_title(f"{name}, {tier}", fontsize=9, loc="left", parse_math=False)
     return ax
 
 

@@ -18,13 +18,22 @@
 -- code: exit code
 -- cause: cause of a failure
 -- name: what the line is about
-WITH placed AS (
+WITH head AS (
+  -- a later part of a log may begin with undated lines: read alone they carry the first stamp behind them
+  SELECT e.key, min(e.line) AS line, min_by(e.ts, e.line) AS ts
+  FROM event AS e JOIN _stream AS s ON s.key = e.key
+  WHERE s.part_no > 1 AND e.ts IS NOT NULL AND e.clock NOT IN ('carried', 'none')
+  GROUP BY e.key
+),
+placed AS (
   SELECT
-    e.key, s.path, s.stream, s.part_no, e.line, s.launches_before + e.launch AS launch, e.ts,
+    e.key, s.path, s.stream, s.part_no, e.line, s.launches_before + e.launch AS launch,
+    CASE WHEN e.clock = 'carried' AND e.launch = 0 AND e.line < h.line AND e.ts >= h.ts THEN NULL ELSE e.ts END AS ts,
     e.ts IS NOT NULL AND e.clock NOT IN ('carried', 'none') AS dated,
     e.kind, e.rank, e.node, e.step, e.target, e.duration_us, e.world, e.code, e.cause, e.name
   FROM event AS e
   JOIN _stream AS s ON s.key = e.key
+  LEFT JOIN head AS h ON h.key = e.key
 ),
 opened AS (
   -- a later launch's lines before its first stamp carry one of the launch before: they belong to its own first stamp

@@ -27,6 +27,11 @@ named AS (
     lead(start_us) OVER (PARTITION BY job, id ORDER BY coalesce(start_us, submit_us), raw) AS follows_us
   FROM allocation
 ),
+running AS (
+  SELECT *, upper(coalesce(state, 'RUNNING')) IN ('RUNNING', 'COMPLETING', 'SUSPENDED', 'STOPPED', 'PENDING', 'CONFIGURING', 'RESIZING', 'ACTIVE',
+    'CREATED', 'ADMITTED', 'INQUEUE', 'WAITING', 'SUBMITTED', 'RUNNABLE', 'STARTING', 'INPROGRESS', 'EXECUTING', 'S', 'Q') AS runs
+  FROM named
+),
 timed AS (
   SELECT a.*, s.first_us, s.last_us, s.written_us,
     CASE WHEN a.start_us IS NULL THEN coalesce(status, '') NOT IN ('COMPLETE', 'SUCCEEDED', 'PASS', 'TERMINATED', 'ACTIVE', 'RUNNING', 'RESTARTING',
@@ -35,11 +40,10 @@ timed AS (
       WHEN a.start_us IS NULL AND a.elapsed_us IS NOT NULL AND a.submit_us IS NOT NULL AND a.state IS NULL THEN a.submit_us
       -- a source that tells neither state nor end says nothing about what came behind the last line of the log
       WHEN a.state IS NULL AND s.written_us IS NOT NULL THEN greatest(coalesce(a.start_us, a.submit_us), s.written_us)
-      WHEN upper(coalesce(a.state, 'RUNNING')) IN ('RUNNING', 'COMPLETING', 'SUSPENDED', 'STOPPED', 'PENDING', 'CONFIGURING', 'RESIZING', 'ACTIVE',
-        'CREATED', 'ADMITTED', 'INQUEUE', 'WAITING', 'SUBMITTED', 'RUNNABLE', 'STARTING', 'INPROGRESS', 'EXECUTING', 'S', 'Q')
+      WHEN a.runs
         THEN least(CASE WHEN a.clock = 'relative' THEN n.trace_us ELSE n.now_us END, CASE WHEN a.follows_us > a.start_us THEN a.follows_us END)
       ELSE greatest(coalesce(a.start_us, a.submit_us), coalesce(s.last_us, 0)) END) AS until_us
-  FROM named AS a LEFT JOIN seen AS s ON s.job = a.job CROSS JOIN _now AS n
+  FROM running AS a LEFT JOIN seen AS s ON s.job = a.job CROSS JOIN _now AS n
 ),
 shared AS (
   SELECT *, row_number() OVER w AS nth, lead(first_us) OVER w AS next_us
@@ -69,6 +73,6 @@ SELECT job, cluster, id, raw,
     WHEN status IN ('PREEMPTED', 'INTERRUPTED') OR reason IN ('PreemptionByScheduler', 'Preempted') THEN 'preemption'
     WHEN status IN ('NODE_FAIL', 'BOOT_FAIL') OR reason IN ('DeletionByTaintManager', 'NodeLost', 'NodeShutdown', 'NodeFailures')
       THEN 'node' END AS cause,
-  next_us IS NULL AS closes, end_us IS NULL AND start_us IS NOT NULL AND until_us > coalesce(last_us, 0) AS open,
+  next_us IS NULL AS closes, end_us IS NULL AND start_us IS NOT NULL AND runs AND until_us > coalesce(last_us, 0) AS open,
   evidence
 FROM shared

@@ -7,14 +7,29 @@
 -- at_us: instant: the first rank's of a request, the last rank's of every other state; of dated lines where there are any
 -- path: what was written, where the log names it
 -- evidence: path and line of the log line that gives the instant
-WITH told AS (
+WITH nameless AS (
+  SELECT p.gid, m.path, m.line, m.at_us FROM mark AS m JOIN _placed AS p ON p.job = m.job AND p.k = m.k
+  WHERE m.kind IN ('save_request', 'save_blocking') AND m.step IS NULL AND m.at_us IS NOT NULL
+),
+mixed AS (
+  SELECT gid, path, line, at_us, CAST(NULL AS BIGINT) AS step, 1 AS place FROM nameless
+  UNION ALL
+  SELECT gid, NULL, NULL, at_us, step, 0 FROM _line WHERE gid IN (SELECT gid FROM nameless)
+),
+located AS (
+  -- a request without a number is of the last step line before it
+  SELECT path, line, last_value(step IGNORE NULLS) OVER (PARTITION BY gid ORDER BY at_us, place, step, path, line ROWS UNBOUNDED PRECEDING) AS step
+  FROM mixed
+),
+told AS (
   SELECT m.*, p.gid, CASE m.kind WHEN 'save_request' THEN 'requested' WHEN 'save_blocking' THEN 'requested' WHEN 'save_staged' THEN 'staged' WHEN 'save_written' THEN 'written'
       WHEN 'save_commit' THEN 'committed' ELSE 'loaded' END AS state,
     CASE WHEN m.kind = 'restore_end' THEN coalesce(m.step, p.resumed_from)
       -- a line without a number speaks of the last save that was asked for
-      ELSE coalesce(m.step, last_value(CASE WHEN m.kind IN ('save_request', 'save_blocking') THEN m.step END IGNORE NULLS) OVER (
+      ELSE coalesce(m.step, last_value(CASE WHEN m.kind IN ('save_request', 'save_blocking') THEN coalesce(m.step, n.step) END IGNORE NULLS) OVER (
         PARTITION BY m.job, m.k ORDER BY m.at_us, m.part_no, m.path, m.line ROWS UNBOUNDED PRECEDING)) END AS of_step
   FROM mark AS m JOIN _placed AS p ON p.job = m.job AND p.k = m.k
+  LEFT JOIN located AS n ON n.path = m.path AND n.line = m.line
   WHERE m.kind IN ('save_request', 'save_blocking', 'save_staged', 'save_written', 'save_commit', 'restore_end')
 ),
 stepped AS (

@@ -4,6 +4,7 @@
 -- begin_us: the line's time begins; contiguous with the line before where the difference is small
 -- work_us: the steps' own work begins: later than begin_us only for the first line of a start
 -- end_us: the line's time ends
+-- pass: 0, and one more each time the loop went back inside the process
 -- first_step: first step covered
 -- step: last step covered
 -- replayed: steps covered that are at or below the high-water mark of the job
@@ -47,7 +48,7 @@ worked AS (
     coalesce(w.compiled_us, b.begin_us) AS warm_us,
     coalesce(max(b.step) OVER v, -1) AS high, max(b.samples) OVER v AS high_samples
   FROM begun AS b LEFT JOIN warm AS w ON w.gid = b.gid
-  WINDOW v AS (PARTITION BY b.jid ORDER BY b.gid, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+  WINDOW v AS (PARTITION BY b.jid ORDER BY b.gid, b.pass, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ),
 safe AS (
   SELECT p.gid - p.k AS jid, max(CASE WHEN t.final AND t.end_state <> 'completed' AND NOT t.open THEN 1 ELSE 0 END) = 1 AS gone,
@@ -65,7 +66,7 @@ judged AS (
     CASE WHEN s.gone THEN greatest(w.step - s.step, 0) ELSE 0 END AS beyond
   FROM worked AS w JOIN safe AS s ON s.jid = w.jid
 )
-SELECT gid, CASE WHEN opens THEN warm_us ELSE begin_us END AS begin_us, work_us, at_us AS end_us,
+SELECT gid, CASE WHEN opens THEN warm_us ELSE begin_us END AS begin_us, work_us, at_us AS end_us, pass,
   step - covered + 1 AS first_step, step, replayed, least(beyond, covered - replayed) AS lost, covered, total_us AS printed_us, dated,
   opens AND steady_us IS NOT NULL AS estimated, no, line
 FROM judged

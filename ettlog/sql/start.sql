@@ -22,13 +22,18 @@
 -- steps: steps executed, replayed ones included
 -- new_steps: steps above the high-water mark of the job
 -- evidence: path and line of the first line
-WITH edge AS (
-  SELECT gid, min(step) AS first_step, max(step) AS last_step,
+WITH each AS (
+  SELECT gid, pass, min(step) AS first_step, max(step) AS last_step,
     CASE WHEN min_by(dated, step) THEN min_by(at_us, step) END AS first_us,
     CASE WHEN max_by(dated, step) THEN max_by(at_us, step) END AS last_us,
-    CAST(sum(covered) AS BIGINT) AS steps, min_by(no, step) AS no, min_by(line, step) AS line,
-    bool_or(at_us IS NOT NULL) AS timed
-  FROM _line GROUP BY gid
+    sum(covered) AS steps, min_by(no, step) AS no, min_by(line, step) AS line, bool_or(at_us IS NOT NULL) AS timed
+  FROM _line GROUP BY gid, pass
+),
+edge AS (
+  SELECT gid, min_by(first_step, pass) AS first_step, max_by(last_step, pass) AS last_step,
+    max(CASE WHEN pass = 0 THEN first_us END) AS first_us, max(last_us) AS last_us,
+    CAST(sum(steps) AS BIGINT) AS steps, min_by(no, pass) AS no, min_by(line, pass) AS line, bool_or(timed) AS timed
+  FROM each GROUP BY gid
 ),
 counted AS (
   -- of a start without any clock the numbers alone tell what was new

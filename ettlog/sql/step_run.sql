@@ -11,12 +11,12 @@
 -- inferred: whether some instant in it was not printed
 -- evidence: path and line of the first step line
 WITH follows AS (
-  SELECT *, CASE WHEN nature = lag(nature) OVER w AND begin_us = lag(end_us) OVER w THEN 0 ELSE 1 END AS opens
+  SELECT *, CASE WHEN nature = lag(nature) OVER w AND pass = lag(pass) OVER w AND begin_us = lag(end_us) OVER w THEN 0 ELSE 1 END AS opens
   FROM _piece
-  WINDOW w AS (PARTITION BY gid ORDER BY first_step)
+  WINDOW w AS (PARTITION BY gid ORDER BY pass, first_step)
 ),
 numbered AS (
-  SELECT *, sum(opens) OVER (PARTITION BY gid ORDER BY first_step ROWS UNBOUNDED PRECEDING) AS nth FROM follows
+  SELECT *, sum(opens) OVER (PARTITION BY gid ORDER BY pass, first_step ROWS UNBOUNDED PRECEDING) AS nth FROM follows
 ),
 stretch AS (
   SELECT gid, nth, min(nature) AS nature, min(begin_us) AS begin_us, max(end_us) AS end_us, min(first_step) AS first_step,
