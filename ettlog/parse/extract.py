@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ettlog.parse.format import Pattern
-from ettlog.parse.template import Learnt, learn
+from ettlog.parse.template import MAX_WIDTH, Learnt, learn
 from ettlog.parse.uniform import prove
 from ettlog.parse.vector import ZEROS, Template
 
@@ -52,6 +52,8 @@ class _Known(NamedTuple):
 
     whole: dict[bytes, list[Template]]
     local: list[Template]
+    hopeless: set[bytes]
+    """Lines without their digits of which nothing could be learnt: their like go to their regexes at once."""
 
 
 class StepReader:
@@ -90,12 +92,16 @@ class StepReader:
 
     def _templates(self, line: bytes, pool: Pool) -> Iterator[Template]:
         """Yield the known templates that may read a line, then one learnt from it."""
-        known = self._known.setdefault(pool.key, _Known({}, []))
+        known = self._known.setdefault(pool.key, _Known({}, [], set()))
         plain = line.translate(ZEROS)
         old = [*known.whole.get(plain, ()), *(one for one in known.local if plain.startswith(one.plain))]
         yield from [one for one in old if one.learnt.pattern in pool.patterns]
+        if len(line) >= MAX_WIDTH or plain in known.hopeless:
+            return
         template = self._learn(line, pool)
         if template is None:
+            if len(known.hopeless) < KEPT:
+                known.hopeless.add(plain)
             return
         if len(known.whole) + len(known.local) >= KEPT:
             known.whole.clear()
