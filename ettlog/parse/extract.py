@@ -20,6 +20,7 @@ from ettlog.parse.vector import ZEROS, Template
 
 Ints = NDArray[np.int64]
 
+CUT = -2
 KEPT = 256
 """Most templates remembered for one pool of lines."""
 
@@ -28,7 +29,8 @@ class Pool(NamedTuple):
     """Lines of one block that the same literals were found on."""
 
     key: int
-    """The one literal found, -1 where several were, less for lines that no template may read."""
+    """The one literal found; -1 where several were, `CUT` for a last line that may have lost its end, less where one
+    literal was found several times."""
     patterns: tuple[int, ...]
     """Patterns the lines may belong to."""
     at: Ints
@@ -71,7 +73,7 @@ class StepReader:
         learns its template, and reads all lines of that template.
         """
         left: Ints = np.arange(len(pool.at))
-        if pool.key < -1:
+        if pool.key == CUT:  # no template may read it
             return [], left
         found: list[Matched] = []
         slow: list[int] = []

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ettlog.parse.cut import Block
 from ettlog.parse.engine import Source
-from ettlog.parse.extract import Matched, Pool
+from ettlog.parse.extract import CUT, Matched, Pool
 from ettlog.parse.facts import Steps
 from ettlog.parse.finder import Covered
 from ettlog.parse.line import Found
@@ -25,8 +25,8 @@ _TWINS = (-1, -2, 0, 1)
 """Which dated lines of a lower tier may be about an undated step, by distance: two before, two behind."""
 
 
-_CUT = -2
-"""Key of the pool of a last line that may have lost its end: no template may read it."""
+_AGAIN = CUT - 1
+"""Key, less the number of the literal, of lines on which one literal stands several times."""
 
 
 class ReadLine(Protocol):
@@ -137,13 +137,16 @@ class StepLines:
         seen = at[first] - begin < self._source.limits.line
         end = np.minimum(end, begin + self._source.limits.line)
         key = np.where(count == 1, gates[first], -1)
+        same = np.minimum.reduceat(gates, first) == np.maximum.reduceat(gates, first)
+        key = np.where((count > 1) & same, _AGAIN - gates[first], key)
         steps = self._source.engine.finder.steps
         pools = []
         whole = end + 1 < self._block.end if self._block.sealed else np.ones(len(end), bool)
-        key = np.where(whole, key, _CUT)
+        key = np.where(whole, key, CUT)
         for one in np.unique(key[seen]).tolist():
             mine = seen & (key == one)
-            patterns = steps[one] if one >= 0 else self._source.engine.step_patterns
+            gate = _AGAIN - one if one <= _AGAIN else one
+            patterns = steps[gate] if gate >= 0 else self._source.engine.step_patterns
             pools.append(Pool(one, patterns, begin[mine], end[mine]))
         return pools
 
