@@ -151,9 +151,8 @@ class StepLines:
         return pools
 
     def _one(self, begin: int, end: int, wanted: Sequence[int], idle: frozenset[int]) -> list[Found]:
-        if len(wanted) > 1:
-            wanted = self._source.engine.wanted_steps(bytes(self._block.data[begin:end]))
-        wanted = [index for index in wanted if index not in idle]
+        on_line = self._source.engine.wanted_steps(bytes(self._block.data[begin:end]))
+        wanted = [index for index in on_line if index in wanted and index not in idle]
         return self._read_line(begin, end, wanted, many=True) if wanted else []
 
     def _twins(self, rows: Rows) -> Rows:
