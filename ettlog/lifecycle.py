@@ -63,7 +63,7 @@ PARTS: tuple[Part, ...] = (
     Part("save_stall", "wasted_training", "checkpoint", 95, "steady", "the loop waits for a checkpoint save"),
     Part("hang", "wasted_training", "checkpoint", 30, "recovery", "from the last progress to the failure's detection"),
     Part("evaluation", "wasted_training", "checkpoint", 91, "steady", "in-loop evaluation: no new data"),
-    Part("final_save", "shutdown", "publishing", 84, "shutdown", "the save after the last step"),
+    Part("final_save", "shutdown", "publishing", 92, "shutdown", "the save after the last step"),
     Part("publish", "shutdown", "publishing", 86, "shutdown", "export and publishing of the model"),
     Part("teardown", "shutdown", "publishing", 80, "shutdown", "processes end, hardware is given back"),
     Part("gap", "unknown", "", 0, "unknown", "no evidence"),

@@ -16,6 +16,7 @@ class FakeFleet:
     """A fleet that answers from frames."""
 
     config: Config | None = None
+    lake: None = None
 
     def __init__(self, tables: dict[str, pl.DataFrame]) -> None:
         """Keep the relations by name."""

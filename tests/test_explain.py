@@ -35,7 +35,7 @@ def test_a_job_is_all_of_its_segments(golden: Fleet) -> None:
     frame = explain(golden, "run")
     assert frame.height == golden.table("segment").height
     assert frame["begin_at"].is_sorted()
-    assert frame["path"].drop_nulls().unique().to_list() == ["logs/a.log", "logs/s.sacct"]
+    assert frame["path"].drop_nulls().unique().sort().to_list() == ["logs/a.log", "logs/s.sacct"]
 
 
 def test_a_line_says_what_it_is(golden: Fleet) -> None:

@@ -222,9 +222,10 @@ def test_trifling_weeks_are_left_out_and_said() -> None:
     frame = weeks(4).with_columns(wall_gpu_hours=pl.Series([100.0, 100.0, 100.0, 0.1]))
     ax: Any = plot.components(frame)
     assert ax.get_xlabel() == "left out: 1 with under 1% of the usual wall"
-    assert max(path.vertices[:, 0].max() for path in ax.collections[0].get_paths()) == (
-        date(2031, 5, 19) - date(1970, 1, 1)
-    ).days
+    assert (
+        max(path.vertices[:, 0].max() for path in ax.collections[0].get_paths())
+        == (date(2031, 5, 19) - date(1970, 1, 1)).days
+    )
 
 
 def test_calendar_places_each_day_in_its_week_and_leaves_gaps() -> None:

@@ -77,12 +77,20 @@ def test_undated_steps_take_the_stamp_of_their_twin(shared: Path, tmp_path: Path
         if name in NO_LAUNCH_LINE:
             continue
         steps = parsed.steps.to_pylist()
+        told = (
+            datetime.fromisoformat(f"2022-01-01T00:00:00{fact['utc_offset']}").tzinfo if fact.get("utc_offset") else UTC
+        )
+        zone = told if parsed.clock == "zone_inferred" else UTC
         for number, start in enumerate(fact["starts"], 1):
             mine = [row for row in steps if row["launch"] == number]
             for row, key in zip((mine[0], mine[-1]) if mine else (), ("first", "last"), strict=False):
                 stamp = start[f"{key}_step_logged_at"]
                 if stamp is not None:
-                    assert _instant(row["ts"]) == datetime.fromisoformat(stamp).replace(tzinfo=UTC), (name, number, key)
+                    assert _instant(row["ts"]) == datetime.fromisoformat(stamp).replace(tzinfo=zone), (
+                        name,
+                        number,
+                        key,
+                    )
 
 
 def test_every_shared_file_is_read_and_counted(shared: Path) -> None:

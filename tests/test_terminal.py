@@ -223,7 +223,7 @@ def test_bash_completes_commands_options_and_values(typed: str, offered: list[st
     parts = typed.split(" ")
     script = f"""
         source <(ettlog completion bash)
-        COMP_WORDS=({' '.join(parts)}) COMP_CWORD={len(parts) - 1}
+        COMP_WORDS=({" ".join(parts)}) COMP_CWORD={len(parts) - 1}
         _ettlog_completion ettlog '{parts[-1]}' '{parts[-2]}'
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """

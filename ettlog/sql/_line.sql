@@ -33,12 +33,9 @@ copied AS (
 moved AS (
   SELECT *, lag(step) OVER w AS step_back, lead(step) OVER w AS step_on, lead(ts) OVER w AS ts_on, max(CASE WHEN own THEN ts END) OVER (
       PARTITION BY gid, no, rank ORDER BY line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ts_back
-  FROM placed WHERE gid IN (SELECT gid FROM copied)
-  WINDOW w AS (PARTITION BY gid, no, rank ORDER BY line)
+  FROM placed WHERE gid IN (SELECT gid FROM copied) WINDOW w AS (PARTITION BY gid, no, rank ORDER BY line)
 ),
-gait AS (
-  SELECT gid, min(CASE WHEN step > step_back THEN step - step_back END) AS stride FROM moved GROUP BY gid
-),
+gait AS (SELECT gid, min(CASE WHEN step > step_back THEN step - step_back END) AS stride FROM moved GROUP BY gid),
 passed AS (
   -- a writer's number falls, later than all before, and goes on from there in its usual stride: the loop went back. Copies of ranks
   -- that do not say who they are come interleaved, or with the stamps of the first ones
@@ -63,8 +60,7 @@ ordered AS (
     max(ts) OVER (PARTITION BY gid ORDER BY pass, step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_us,
     CASE WHEN lag(pass) OVER w = pass THEN lag(step) OVER w END AS step_before, lag(step) OVER w IS NULL AS opens,
     samples, CASE WHEN lag(pass) OVER w = pass THEN lag(samples) OVER w END AS samples_before
-  FROM single
-  WINDOW w AS (PARTITION BY gid ORDER BY pass, step ROWS UNBOUNDED PRECEDING)
+  FROM single WINDOW w AS (PARTITION BY gid ORDER BY pass, step ROWS UNBOUNDED PRECEDING)
 ),
 every AS (
   -- what one step consumes; a start whose samples do not grow with its steps, or miss a line, has none
@@ -72,17 +68,14 @@ every AS (
     THEN (max(samples) - min(samples)) // (max(step) - min(step)) END AS batch
   FROM ordered GROUP BY gid, jid
 ),
-usual AS (
-  SELECT jid, max(steps) AS steps FROM every GROUP BY jid
-),
+usual AS (SELECT jid, max(steps) AS steps FROM every GROUP BY jid),
 counted AS (
   SELECT o.*, e.batch, CASE
       WHEN o.step_before IS NOT NULL THEN o.step - o.step_before
       WHEN o.opens AND p.resumed_from < o.step THEN o.step - p.resumed_from
       ELSE greatest(least(o.step, coalesce(e.steps, u.steps, 1)), 1) END AS covered
   FROM ordered AS o
-  JOIN every AS e ON e.gid = o.gid
-  JOIN usual AS u ON u.jid = o.jid
+  JOIN every AS e ON e.gid = o.gid JOIN usual AS u ON u.jid = o.jid
   JOIN _placed AS p ON p.gid = o.gid
 ),
 consumed AS (
