@@ -234,7 +234,7 @@ def fleet(budgets: str = "") -> Fleet:
     )
     made = FakeFleet({"segment": segment, "start": start, "job": job, "ledger": frame})
     made.config = Config(parse(budgets.encode(), Path("ettlog.toml")))
-    made.lake = None  # type: ignore[attr-defined]
+    made.lake = None
     return cast("Fleet", made)
 
 
