@@ -209,6 +209,9 @@ def test_bad_records_are_counted(tmp_path: Path) -> None:
 def test_hostile_values_never_raise(tmp_path: Path, value: object) -> None:
     """Any value in any place gives rows or a counted outcome."""
     for key in ("job_id", "time", "state", "tres", "array", "steps", "nodes", "exit_code", "cluster"):
-        read(tmp_path / "reply.json", "slurm_json", reply(accounted(), {**accounted(), key: value}))
+        parsed = read(tmp_path / "reply.json", "slurm_json", reply(accounted(), {**accounted(), key: value}))
+        assert sum(parsed.lines.values()) == parsed.n_lines > 0
     for key in ("submit_time", "job_state", "gres_detail", "start_time", "node_count"):
-        read(tmp_path / "reply.json", "slurm_json", reply(controlled("RUNNING"), {**controlled("FAILED"), key: value}))
+        text = reply(controlled("RUNNING"), {**controlled("FAILED"), key: value})
+        parsed = read(tmp_path / "reply.json", "slurm_json", text)
+        assert sum(parsed.lines.values()) == parsed.n_lines > 0

@@ -20,7 +20,7 @@ from ettlog.parse.parsed import ALL, ScanOptions
 from ettlog.parse.recipe import KEPT, MAX_LINE, Recipes, digit_literals
 from ettlog.parse.shapes import Unmatched
 from ettlog.parse.template import NULL
-from ettlog.parse.vector import ZEROS
+from ettlog.parse.uniform import ZEROS
 
 Ints = NDArray[np.int64]
 

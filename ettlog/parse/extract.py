@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ettlog.parse.format import Pattern
 from ettlog.parse.template import MAX_WIDTH, Learnt, learn
-from ettlog.parse.uniform import prove
-from ettlog.parse.vector import ZEROS, Template
+from ettlog.parse.uniform import ZEROS, prove
+from ettlog.parse.vector import Template
 
 Ints = NDArray[np.int64]
 

@@ -99,9 +99,6 @@ def _literal(pattern: Pattern) -> bytes:
     return max(pattern.anchor, needle(pattern.expression), key=len)
 
 
-_NONE: Ints = np.zeros(0, np.int64)
-
-
 def _by_literal(events: Sequence[int], patterns: Sequence[Pattern]) -> dict[bytes, list[int]]:
     found: dict[bytes, list[int]] = {}
     for index in events:

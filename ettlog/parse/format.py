@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,17 +105,14 @@ def fields(pattern: Pattern, match: re.Match[bytes]) -> dict[str, int | str]:
     Durations are integer microseconds, `stamp` stays text for the clock. A value that is no number, or does not fit its
     column, is left out: never an exception.
     """
-    return assemble(pattern, [(group, match[group]) for group in pattern.groups if match[group] is not None])
-
-
-def assemble(pattern: Pattern, texts: Iterable[tuple[str, bytes]]) -> dict[str, int | str]:
-    """Decode the texts of named groups as `fields` does."""
     found: dict[str, int | str] = dict(pattern.constants)
-    for group, text in texts:
-        column, convert = decoder(group)
-        value = convert(text)
-        if value is not None:
-            found[column] = value
+    for group in pattern.groups:
+        text = match[group]
+        if text is not None:
+            column, convert = decoder(group)
+            value = convert(text)
+            if value is not None:
+                found[column] = value
     return combine(found)
 
 

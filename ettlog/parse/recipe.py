@@ -18,8 +18,7 @@ from ettlog.parse.envelope import Prefix, walk
 from ettlog.parse.format import Pattern
 from ettlog.parse.line import Found, LineReader
 from ettlog.parse.template import allowed
-from ettlog.parse.uniform import prove
-from ettlog.parse.vector import ZEROS
+from ettlog.parse.uniform import ZEROS, prove
 
 KEPT = 8192
 """Most lines remembered."""

@@ -7,13 +7,14 @@ import re
 from collections import Counter
 from typing import Any
 
+from ettlog.parse.uniform import ZEROS
+
 MAX_SHAPES = 64
 """Most distinct shapes kept for one source."""
 
 MAX_SAMPLES = 20
 SAMPLE_BYTES = 512
 _SHAPE_BYTES = 160
-_ZEROS = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
 
 _MASKS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
     (re.compile(rb"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"), b"<uuid>"),
@@ -42,7 +43,7 @@ _SUSPECT = re.compile(
 
 def shape(line: bytes) -> str:
     """Return a line with numbers, hex, paths and identifiers masked; lines of one print statement share it."""
-    return _masked(line[:_SHAPE_BYTES].translate(_ZEROS))
+    return _masked(line[:_SHAPE_BYTES].translate(ZEROS))
 
 
 @functools.lru_cache(4096)

@@ -17,6 +17,8 @@ from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 _DIGITS = frozenset(b"0123456789")
+ZEROS = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
+"""Translation that makes every digit a zero."""
 _ALL = frozenset(range(256))
 _CATEGORIES = {
     op.CATEGORY_DIGIT: _DIGITS,

@@ -11,11 +11,9 @@ from ettlog.parse import clock as clocks
 from ettlog.parse.clockwork import Clock
 from ettlog.parse.envelope import peel
 from ettlog.parse.template import COLUMNS, MAX_DIGITS, NULL, Learnt, Number
+from ettlog.parse.uniform import ZEROS
 
 Ints = NDArray[np.int64]
-
-ZEROS = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
-"""Translation that makes every digit a zero."""
 
 _INT32 = (1 << 31) - 1
 _SERIAL = 1 << 18
