@@ -129,17 +129,16 @@ class BlockScan:
             first = dated.behind(-1)
             if first != NULL:
                 source.facts.next_dated(first)
-        facts = {event.place: event.line for event in events} | dict(
-            zip(*(part.tolist() for part in steps.undated), strict=True)
-        )
-        if facts:
-            at = np.array(sorted(facts), np.int64)
-            near = dated.around(at, np.isin(at, steps.undated[0]))
+        step_at, step_line = steps.undated
+        every = np.r_[step_at, np.array([event.place for event in events], np.int64)]
+        if len(every):
+            lines = np.r_[step_line, np.array([event.line for event in events], np.int64)]
+            at, which = np.unique(every, return_index=True)
+            near = dated.around(at, np.asarray(which < len(step_at)))
             known = near.before != NULL
             place = np.where(known, near.place + source.place, source.last_place)
             before = np.where(known, near.before, source.last)
-            lines = np.array([facts[begin] for begin in at.tolist()], np.int64)
-            source.facts.add_undated(Undated(lines, place, before, near.behind))
+            source.facts.add_undated(Undated(lines[which], place, before, near.behind))
         last, us = dated.before(self.end)
         if us != NULL:
             source.last, source.last_place = us, last + source.place

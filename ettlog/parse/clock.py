@@ -192,10 +192,13 @@ def _year_of(day: int) -> int:
     return (_EPOCH + timedelta(days=day)).year
 
 
+NOMINAL_US = ((NOMINAL - _EPOCH.date()).days * DAY - DAY, (NOMINAL - _EPOCH.date()).days * DAY + 368 * DAY)
+"""Instants that may be in the nominal year: the first one, and the first one after them, in microseconds."""
+
+
 def moved(us: int, shift: int) -> int:
     """Return an instant that may lie in the nominal year at the real one; a missing instant stays what it is."""
-    first = (NOMINAL - _EPOCH.date()).days * DAY
-    return us + shift if shift and first - DAY <= us < first + 368 * DAY else us
+    return us + shift if shift and NOMINAL_US[0] <= us < NOMINAL_US[1] else us
 
 
 def _show(offset: int) -> str:

@@ -38,6 +38,7 @@ class Pool(NamedTuple):
     end: Ints
     """Where they end: the index of the newline."""
 
+
 class Matched(NamedTuple):
     """Lines of a pool that one template fits."""
 

@@ -82,9 +82,7 @@ class Likes:
             if high - low >= FEW and int(size[order[low]]) in self._lengths:
                 yield from self._of_length(block, begin, end, order[low:high], idle)
 
-    def _of_length(
-        self, block: bytearray, begin: Ints, end: Ints, left: Ints, idle: frozenset[int]
-    ) -> Iterator[Taken]:
+    def _of_length(self, block: bytearray, begin: Ints, end: Ints, left: Ints, idle: frozenset[int]) -> Iterator[Taken]:
         misses = 0
         while len(left) and misses < MISSES:
             middle = len(left) // 2

@@ -3,7 +3,7 @@ line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -107,13 +107,12 @@ class StepLines:
                 rest.append(one.rows[~good])
                 if len(rows.at):
                     source.formats[source.engine.patterns[one.template.learnt.pattern].format] += len(rows.at)
-            for row in np.sort(np.concatenate(rest)).tolist():
-                begin = int(pool.at[row])
-                slow += [(begin, found) for found in self._one(begin, int(pool.end[row]), pool.patterns, idle)]
-        joined = _joined([*fast, _slow_rows(slow)])
-        return select(joined, np.argsort(joined.at, kind="stable")), np.sort(
-            np.concatenate([_EMPTY, *(r.at for r in fast)])
+            slow += self._slow(pool, np.sort(np.concatenate(rest)), idle)
+        joined = _joined([*fast, _slow_rows(slow)] if slow else fast)
+        joined = (
+            joined if (joined.at[1:] > joined.at[:-1]).all() else select(joined, np.argsort(joined.at, kind="stable"))
         )
+        return joined, np.sort(np.concatenate([_EMPTY, *(r.at for r in fast)])) if slow else joined.at
 
     def _dated(self, rows: Rows, fast: Ints) -> tuple[Ints, Ints]:
         own = (rows.ts != NULL) & ~self._source.engine.book.stamped[rows.pattern]
@@ -147,10 +146,19 @@ class StepLines:
             pools.append(Pool(one, patterns, begin[mine], end[mine]))
         return pools
 
-    def _one(self, begin: int, end: int, wanted: Sequence[int], idle: frozenset[int]) -> list[Found]:
-        on_line = self._source.engine.wanted_steps(bytes(self._block.data[begin:end]))
-        wanted = [index for index in on_line if index in wanted and index not in idle]
-        return self._read_line(begin, end, wanted, many=True) if wanted else []
+    def _slow(self, pool: Pool, rows: Ints, idle: frozenset[int]) -> Iterator[tuple[int, Found]]:
+        """Read lines of a pool by the regexes of those patterns whose anchors are on them; most hold none."""
+        text, anchored, wanted = (
+            memoryview(self._block.data),
+            self._source.engine.wanted_steps,
+            frozenset(pool.patterns),
+        )
+        for begin, end in zip(pool.at[rows].tolist(), pool.end[rows].tolist(), strict=True):
+            on_line = anchored(bytes(text[begin:end]))
+            ready = [index for index in on_line if index in wanted and index not in idle] if on_line else None
+            if ready:
+                for found in self._read_line(begin, end, ready, many=True):
+                    yield begin, found
 
     def _twins(self, rows: Rows) -> Rows:
         """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside
