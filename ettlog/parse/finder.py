@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ettlog.lifecycle import KIND_BY_NAME
 from ettlog.parse.envelope import peel
 from ettlog.parse.format import Pattern
-from ettlog.parse.gates import COMMON, choose
-from ettlog.parse.literals import AhoCorasick, Hits, fastest
+from ettlog.parse.gates import COMMON, choose, minimal
+from ettlog.parse.literals import AhoCorasick, Hits, Hyperscan, Search, has_hyperscan
 from ettlog.parse.uniform import needle
 
 Ints = NDArray[np.int64]
@@ -70,15 +70,13 @@ class Finder:
         """Choose the literals; without `steps` those of step patterns are left out."""
         frequent = [index for index, one in enumerate(patterns) if one.kind == STEP] if steps else []
         events = [index for index, one in enumerate(patterns) if one.kind != STEP]
-        avoid = b"\n".join(sample.line.encode() for one in patterns if one.kind == STEP for sample in one.samples)
-        gates = choose([patterns[index].anchor for index in events], avoid=avoid + COMMON)
-        self._event_search = fastest(gates.literals)
+        self._events = _by_literal(events, patterns)
+        self._event_search = event_search(patterns, events)
         gates = choose([patterns[index].anchor for index in frequent])
         self.steps = tuple(tuple(frequent[owner] for owner in row) for row in gates.owners)
         self.step_literals = gates.literals
         """What is looked for to find step lines."""
         self._frequent_search = AhoCorasick(gates.literals)
-        self._events = _by_literal(events, patterns)
         self._owners = list(self._events.values())
         self._anchors = _automaton(tuple(self._events), MatchKind.Standard)
         anchored: dict[bytes, list[int]] = {}
@@ -118,6 +116,16 @@ class Finder:
             line = b"\r".join(peel(state).body for state in line.split(b"\r"))
         found = {hit[0] for hit in self._anchors.find_matches_as_indexes(line, overlapping=True)}
         return sorted(index for anchor in found for index in self._owners[anchor])
+
+
+def event_search(patterns: Sequence[Pattern], events: Sequence[int]) -> Search:
+    """Return the search for lines with the anchors of events: for all anchors where it can take them, else for few
+    literals in them."""
+    anchors = [patterns[index].anchor for index in events]
+    if anchors and has_hyperscan():
+        return Hyperscan(minimal(anchors))
+    avoid = b"\n".join(sample.line.encode() for one in patterns if one.kind == STEP for sample in one.samples)
+    return AhoCorasick(choose(anchors, avoid=avoid + COMMON).literals)
 
 
 def _literal(pattern: Pattern) -> bytes:
