@@ -101,7 +101,13 @@ READERS: tuple[Reader, ...] = (
 
 def reader_for(path: Path, options: ScanOptions) -> Reader | None:
     """Return the first reader that knows a source by its head, or None; raise SourceRefusedError like the scanner."""
-    head = _head(path)
+    with blocks.open_source(path) as source:
+        return reader_of(source, options)
+
+
+def reader_of(source: blocks.Reader, options: ScanOptions) -> Reader | None:
+    """Return the first reader that knows an open source of which nothing was read yet; nothing is read after it."""
+    head = bytes(source.peek(HEAD))
     return next((reader for reader in READERS if reader.sniff(head, options)), None)
 
 
