@@ -248,7 +248,7 @@ def test_lakes_of_other_options_formats_and_parsers_are_refused(tmp_path: Path) 
     assert "options" in caught.value.why
     entry = Lake.open(two).sources()[0]
     for other, word in (({"rules": "0" * 12 + entry.rules[12:]}, "format files"), ({"parser": 99}, "version 1 and 99")):
-        (two / manifest.NAME).write_bytes(manifest.encode(replace(entry, **other)))  # type: ignore[arg-type]
+        (two / manifest.NAME).write_bytes(manifest.encode(replace(entry, **other)))
         with pytest.raises(LakeError) as caught:
             merge([one, two], tmp_path / "out")
         assert word in caught.value.why
