@@ -124,7 +124,7 @@ def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet
         PARSED,
         key=content.key_of(parsed.digest, formats.fingerprint, task.options),
         relation=relation,
-        facts=_facts(parsed),
+        facts=_facts(parsed) | {"rules": content.rules_of(formats.fingerprint, task.options)},
         rows=rows,
         tables={table: parquet(table, tables[table]) for table in TABLES if rows[table]},
     )
