@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections import Counter
 from pathlib import Path
@@ -60,7 +61,7 @@ def test_each_kind_is_redacted_in_each_of_its_lines(kind: str) -> None:
     """Nothing of a secret is left wherever it may stand, also not its second half."""
     make, lines = secrets_made.NAMED.get(kind) or (secrets_made.BARE[kind], secrets_made.AROUND)
     for number, line in enumerate(lines):
-        secret = make(secrets_made.random.Random(number))
+        secret = make(random.Random(number))
         left = redact_text(line.format(secret))
         assert secret not in left
         assert secret[len(secret) // 2 :] not in left

@@ -20,12 +20,13 @@ _SHAPE_BYTES = 160
 _MASKS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
     (re.compile(rb"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"), b"<uuid>"),
     (re.compile(rb"\b0x[0-9a-fA-F]+\b|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"), b"<hex>"),
-    (re.compile(rb"\b(?:[A-Za-z]{1,8}\d{1,8}){2,}[A-Za-z\d]{8,}\b"), b"<id>"),
+    (re.compile(rb"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{16,}\b"), b"<id>"),
     (re.compile(rb"(?<![\w.])~?(?:/[\w.@+=-]+){2,}/?"), b"<path>"),
     (re.compile(rb"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?"), b"<n>"),
     (re.compile(rb"(?:<n>[ :,;xX/|-]*){2,}"), b"<n>.. "),
     (re.compile(rb"\s+"), b" "),
 )
+
 
 def shape(line: bytes) -> str:
     """Return a line with numbers, hex, paths and identifiers masked; lines of one print statement share it."""
