@@ -122,7 +122,7 @@ def _parse(task: Task, reader: Reader | None, formats: FormatSet, old: str, begi
         PARSED,
         key=content.key_of(parsed.digest, formats.fingerprint, task.options),
         relation=relation,
-        facts=_facts(parsed),
+        facts=_facts(parsed) | {"rules": content.rules_of(formats.fingerprint, task.options)},
         rows=rows,
         tables={table: parquet(table, tables[table]) for table in TABLES if rows[table]},
     )

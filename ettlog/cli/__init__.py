@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "ingest": "Read logs into the lake; files that did not change are skipped.",
+    "merge": "Merge lakes, or the shards of one, into the lake that one ingest makes.",
     "status": "Show what was read, file by file, and what was made of it.",
     "jobs": "List the jobs: wall time, starts, failures, end and ETT.",
     "timeline": "Show one job moment by moment, with the lines it rests on.",
