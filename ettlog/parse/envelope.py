@@ -77,9 +77,21 @@ ENVELOPES: tuple[Envelope, ...] = (
         rb"(?P<node>[\w.-]{1,64}): (?=\[20\d\d-\d\d| iteration | samples/sec: |steps: )",
         b"gpu-a: [2031-04-05 06:07:08,123] [INFO] ",
     ),
+    Envelope(
+        "pdsh_host", _LOWER + b"0123456789",
+        rb"(?!(?:rank|step|iter|epoch|layer|stage|acc|loss|cuda)\d)"
+        rb"(?P<node>(?=[a-z.-]{1,40}\d)[a-z][a-z0-9.-]{1,62}|\d{1,3}(?:\.\d{1,3}){3}): ",
+        b"gpu250: ",
+    ),
     Envelope("megatron_ci", b"0123456789", rb"NUM-task-NUM-NUM/NUM ", b"7-task-1-0/0 "),
     Envelope("srun", b" 0123456789", rb" {0,6}(?P<task>\d{1,6}):(?: |\Z)", b" 3: "),
-    Envelope("mpirun_channel", b"[", rb"\[\d{1,6},(?P<task>\d{1,7})\]<std(?:out|err|diag)>: ?", b"[1,3]<stdout>:"),
+    Envelope("mpirun_channel", b"[", rb"\[(?:\d{1,6},)?(?P<task>\d{1,7})\]<std(?:out|err|diag)>: ?", b"[1,3]<stdout>:"),
+    Envelope(
+        "mpirun_stamped", b"MTWFS",
+        rb"(?P<stamp>[A-Z][a-z][a-z] [A-Z][a-z][a-z] {1,2}\d{1,2} TIME 20\d\d)(?:\[(?:\d{1,6},)?(?P<task>\d{1,7})\])?"
+        rb"<std(?:out|err|diag)>: ?",
+        b"Sat Apr  5 06:07:08 2031[1,3]<stdout>:",
+    ),
     Envelope("mpirun_tag", b"[", rb"\[(?P<task>\d{1,7})\] ", b"[3] "),
     Envelope(
         "torchx", _LOWER, rb"[a-z][\w-]{0,40}/(?P<task>\d{1,6}) (?:\((?P<node>\w{1,40}) pid=NUM\) )?", b"trainer/3 ",
@@ -126,6 +138,30 @@ ENVELOPES: tuple[Envelope, ...] = (
     Envelope(
         "hf", b"[", rb"\[LEVEL\|FILE:NUM\] (?P<stamp>ISO,\d{3}) >> ",
         b"[INFO|trainer.py:812] 2031-04-05 06:07:08,123 >> ",
+    ),
+    Envelope(
+        "primus", b"[", rb"\[(?P<stamp>20\d{6} TIME)\]\[(?:node-NUM/)?rank-(?P<rank>\d{1,7})/NUM\]\[LEVEL *\] (?:\[-*FILE:NUM\] ?: ?)?",
+        b"[20310405 06:07:08][rank-3/8][INFO ] [--------trainer.py:2382] : ",
+    ),
+    Envelope(
+        "hf_4.42", b"[", rb"\[LEVEL\|(?P<stamp>ISO)\] (?:FILE|LOGGER):NUM >> ",
+        b"[INFO|2031-04-05 06:07:08] trainer.py:812 >> ",
+    ),
+    Envelope(
+        "python_us", b"01", rb"(?P<stamp>\d\d/\d\d/20\d\d TIME) - LEVEL - LOGGER - +(?:\[LEVEL\] )?",
+        b"04/05/2031 06:07:08 - INFO - llmtuner.train - ",
+    ),
+    Envelope(
+        "axolotl", b"[", rb"\[(?P<stamp>ISO,\d{3})\] \[LEVEL\] \[LOGGER:NUM\] \[PID:NUM\] (?:\[RANK:(?P<rank>\d{1,7})\] )?",
+        b"[2031-04-05 06:07:08,123] [INFO] [axolotl.train.log:61] [PID:4242] [RANK:3] ",
+    ),
+    Envelope(
+        "paddle", b"[", rb"\[(?P<stamp>ISO,\d{3})\] \[ {0,4}LEVEL\] (?:FILE:NUM )?- ",
+        b"[2031-04-05 06:07:08,123] [    INFO] - ",
+    ),
+    Envelope(
+        "mindformers", b"2", rb"(?P<stamp>ISO,\d{3}) - mindformers[^\] \n]{0,120}\] - LEVEL - ",
+        b"2031-04-05 06:07:08,123 - mindformers./log[mindformers/core/callback/callback.py:314] - INFO - ",
     ),
     Envelope(
         "titan", b"[2", rb"(?:\[titan\] )?(?P<stamp>ISO,\d{3}) - LOGGER - LEVEL - ",
