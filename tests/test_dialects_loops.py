@@ -1,4 +1,4 @@
-"""Further trainers and launchers: language models, translation, TensorFlow, JAX, MindSpore, MPI; envelopes around them."""
+"""Further trainers and launchers: language models, translation, TensorFlow, JAX, MindSpore, MPI, and their prefixes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ FORMATS = formats.load_all()
 MS = 1_000
 
 PRIMUS = (
-    "[20310309 12:{:02d}:12][rank-7/8][INFO ] [--------trainer.py:2382] :  iteration      {}/   40000 | consumed samples:        27136 | "
-    "elapsed time per iteration (ms): 16600.0/17219.3 | hip mem usage/free/total/usage_ratio: 253.38GB/2.60GB/255.98GB/98.98% | "
-    "throughput per GPU (TFLOP/s/GPU): 11.9/11.5 | lm loss: 4.44E+00 | number of skipped iterations:   1 | number of nan iterations:   0 |"
+    "[20310309 12:{:02d}:12][rank-7/8][INFO ] [--------trainer.py:2382] :  iteration      {}/   40000 | "
+    "consumed samples:        27136 | elapsed time per iteration (ms): 16600.0/17219.3 | "
+    "hip mem usage/free/total/usage_ratio: 253.38GB/2.60GB/255.98GB/98.98% | "
+    "throughput per GPU (TFLOP/s/GPU): 11.9/11.5 | lm loss: 4.44E+00 | "
+    "number of skipped iterations:   1 | number of nan iterations:   0 |"
 ).format
 MINDFORMERS = (
     "2031-03-09 08:05:00,123 - mindformers[mindformers/core/callback/callback.py:314] - INFO - "
@@ -46,8 +48,9 @@ def test_primus_prints_the_last_iteration_before_the_mean(tmp_path: Path) -> Non
     """The first of the two durations is the step's own; rank and a stamp without dashes stand in the prefix."""
     rows = read(tmp_path, PRIMUS(0, 424), PRIMUS(1, 425)).steps.to_pylist()
     assert [(row["step"], row["duration_us"], row["rank"], row["skipped"]) for row in rows] == [
-        (424, 16_600 * MS, 7, 1), (425, 16_600 * MS, 7, 1),
-    ]  # fmt: skip
+        (424, 16_600 * MS, 7, 1),
+        (425, 16_600 * MS, 7, 1),
+    ]
     assert rows[1]["ts"] - rows[0]["ts"] == 60_000_000
 
 
@@ -59,7 +62,10 @@ def test_mindformers_counts_inside_an_epoch(tmp_path: Path) -> None:
 
 def test_seconds_since_the_loop_began_become_those_of_a_step(tmp_path: Path) -> None:
     """OpenNMT's hundred steps from second 200 to second 250 took half a second each."""
-    line = "[2031-03-09 08:16:21,693 INFO] Step {}/9000; acc:   5.05; ppl: 2389.35; xent: 7.78; lr: 0.1; 17/28 tok/s;    {} sec"
+    line = (
+        "[2031-03-09 08:16:21,693 INFO] Step {}/9000; acc:   5.05; ppl: 2389.35; xent: 7.78; lr: "
+        "0.1; 17/28 tok/s;    {} sec"
+    )
     rows = read(tmp_path, line.format(100, 200), line.format(200, 250)).steps.to_pylist()
     assert [(row["step"], row["target"], row["duration_us"]) for row in rows][1] == (200, 9000, 500 * MS)
 
@@ -79,28 +85,49 @@ def test_an_estimator_saves_evaluates_and_ends(tmp_path: Path) -> None:
     )
     assert [row["step"] for row in found.steps.to_pylist()] == [0, 100]
     assert [(row["kind"], row["step"]) for row in found.events.to_pylist()] == [
-        ("save_blocking", 0), ("save_blocking", 120), ("evaluation_begin", None), ("evaluation_end", None), ("train_end", None),
-    ]  # fmt: skip
+        ("save_blocking", 0),
+        ("save_blocking", 120),
+        ("evaluation_begin", None),
+        ("evaluation_end", None),
+        ("train_end", None),
+    ]
 
 
 def test_a_trainer_of_paddle_saves_and_evaluates_between_steps(tmp_path: Path) -> None:
     """The rate is that of the interval; the save at step 100 is complete because the loop goes on behind it."""
     head = "[2031-03-09 08:{:02d}:{:02d},000] [    INFO] - ".format
-    step = "loss: 0.8, learning_rate: 2.9e-05, global_step: {}, interval_runtime: 5.0, interval_samples_per_second: 16.0, interval_steps_per_second: 2.0, epoch: 0.5"
+    step = (
+        "loss: 0.8, learning_rate: 2.9e-05, global_step: {}, interval_runtime: 5.0, "
+        "interval_samples_per_second: 16.0, interval_steps_per_second: 2.0, epoch: 0.5"
+    )
     log = tmp_path / "train.log"
     log.write_text(
-        head(0, 0) + "***** Running training *****\n"
-        + head(0, 10) + step.format(90) + "\n" + head(0, 15) + step.format(100) + "\n"
-        + head(0, 15) + "***** Running Evaluation *****\n"
-        + head(0, 25) + "eval_loss: 4.1, eval_accuracy: 0.5, eval_runtime: 10.0, eval_samples_per_second: 9.9, epoch: 5.0\n"
-        + head(0, 25) + "Saving model checkpoint to ./out/checkpoint-100\n"
-        + head(0, 50) + step.format(110).replace("2.0, epoch", "0.2857, epoch") + "\n",
+        head(0, 0)
+        + "***** Running training *****\n"
+        + head(0, 10)
+        + step.format(90)
+        + "\n"
+        + head(0, 15)
+        + step.format(100)
+        + "\n"
+        + head(0, 15)
+        + "***** Running Evaluation *****\n"
+        + head(0, 25)
+        + ("eval_loss: 4.1, eval_accuracy: 0.5, eval_runtime: 10.0, eval_samples_per_second: 9.9, epoch: 5.0\n")
+        + head(0, 25)
+        + "Saving model checkpoint to ./out/checkpoint-100\n"
+        + head(0, 50)
+        + step.format(110).replace("2.0, epoch", "0.2857, epoch")
+        + "\n",
         encoding="utf-8",
-    )  # fmt: skip
+    )
     ingest([log], tmp_path / "lake")
     made = fleet.open(tmp_path / "lake")
     assert made.sql("SELECT first_step, last_step FROM start").rows() == [(90, 110)]
-    assert made.sql("SELECT step, state FROM checkpoint ORDER BY state").rows() == [(100, "committed"), (100, "requested")]
+    assert made.sql("SELECT step, state FROM checkpoint ORDER BY state").rows() == [
+        (100, "committed"),
+        (100, "requested"),
+    ]
     rows = made.sql("SELECT sum(end_us - begin_us) FROM segment WHERE part = 'evaluation'").rows()
     assert rows == [(10_000_000,)]
 
@@ -108,17 +135,62 @@ def test_a_trainer_of_paddle_saves_and_evaluates_between_steps(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("line", "step", "us"),
     [
-        ("08:40:52 SUCCESS Step 12 | Time: 5.13s | Loss: 12.25 | Grad. Norm: 28.2 | Throughput: 3324 tokens/s", 12, 5_130 * MS),
-        ("2031-03-09 08:48:59 | INFO | root | step 13 | epoch 0 | loss 0.64 | grad_norm 1.17 | lr 1e-05 | mem 31.55 GiB | tps 65.5(8.1/gpu)", 13, None),
-        ("{'loss': 0.4, 'grad_norm': 25.8, 'learning_rate': 1e-06, 'memory(GiB)': 69.1, 'global_step/max_steps': '14/94', 'percentage': '12%'}", 14, None),
-        ("[2031-03-09 08:10:00] Ep. 1 : Up. 1,500 : Sen. 123,456 : Cost 5.20 : Time 123.45s : 12345.67 words/s", 1500, None),
-        ("I0309 08:10:20.005123 140001112223334 local.py:50] Setting work unit notes: 4.0 steps/s, 2.2% (2000/90000), ETA: 6h6m", 2000, 250 * MS),
-        ("I0309 08:10:20.005123 140001112223334 controller.py:516] train | step:   2000 | steps/sec:    4.0 | output: ", 2000, 250 * MS),
+        (
+            ("08:40:52 SUCCESS Step 12 | Time: 5.13s | Loss: 12.25 | Grad. Norm: 28.2 | Throughput: 3324 tokens/s"),
+            12,
+            5_130 * MS,
+        ),
+        (
+            (
+                "2031-03-09 08:48:59 | INFO | root | step 13 | epoch 0 | loss 0.64 | grad_norm 1.17 | lr "
+                "1e-05 | mem 31.55 GiB | tps 65.5(8.1/gpu)"
+            ),
+            13,
+            None,
+        ),
+        (
+            (
+                "{'loss': 0.4, 'grad_norm': 25.8, 'learning_rate': 1e-06, 'memory(GiB)': 69.1, "
+                "'global_step/max_steps': '14/94', 'percentage': '12%'}"
+            ),
+            14,
+            None,
+        ),
+        (
+            ("[2031-03-09 08:10:00] Ep. 1 : Up. 1,500 : Sen. 123,456 : Cost 5.20 : Time 123.45s : 12345.67 words/s"),
+            1500,
+            None,
+        ),
+        (
+            (
+                "I0309 08:10:20.005123 140001112223334 local.py:50] Setting work unit notes: 4.0 steps/s, "
+                "2.2% (2000/90000), ETA: 6h6m"
+            ),
+            2000,
+            250 * MS,
+        ),
+        (
+            (
+                "I0309 08:10:20.005123 140001112223334 controller.py:516] train | step:   2000 | steps/sec:  "
+                "  4.0 | output: "
+            ),
+            2000,
+            250 * MS,
+        ),
         ("INFO:tensorflow:global step 8: loss = 57.9715 (16.765 sec/step)", 8, 16_765 * MS),
-        ("[2031-03-09 08:12:28,082] [    INFO] - loss: 0.8, learning_rate: 2.9e-05, global_step: 20, current_memory_allocated: 12.5, interval_runtime: 5.0, interval_samples_per_second: 1.0, interval_tokens_per_second_per_device: 9.0, interval_steps_per_second: 2.0, progress_or_epoch: 0.5", 20, 500 * MS),
+        (
+            (
+                "[2031-03-09 08:12:28,082] [    INFO] - loss: 0.8, learning_rate: 2.9e-05, global_step: 20, "
+                "current_memory_allocated: 12.5, interval_runtime: 5.0, interval_samples_per_second: 1.0, "
+                "interval_tokens_per_second_per_device: 9.0, interval_steps_per_second: 2.0, "
+                "progress_or_epoch: 0.5"
+            ),
+            20,
+            500 * MS,
+        ),
     ],
     ids=["prime-rl", "automodel", "ms-swift", "marian", "clu", "orbit", "slim", "paddleformers"],
-)  # fmt: skip
+)
 def test_step_lines_of_further_loops(tmp_path: Path, line: str, step: int, us: int | None) -> None:
     """Each line is one step, with the duration that it prints or none."""
     rows = read(tmp_path, line).steps.to_pylist()
@@ -136,9 +208,13 @@ def test_launchers_of_mpi_and_batch_systems_say_what_ended_a_run(tmp_path: Path)
         "=>> PBS: job killed: walltime 3611 exceeded limit 3600",
         "TERM_OWNER: job killed by owner.",
     ) == [
-        ("exit_code", None, -9), ("exit_code", None, 1), ("exit_code", None, 9), ("exit_code", None, -6), ("time_limit", None, None),
+        ("exit_code", None, -9),
+        ("exit_code", None, 1),
+        ("exit_code", None, 9),
+        ("exit_code", None, -6),
+        ("time_limit", None, None),
         ("cancelled", None, None),
-    ]  # fmt: skip
+    ]
 
 
 def test_slurm_of_ten_years_ago_names_its_nodes_elsewhere(tmp_path: Path) -> None:
@@ -155,7 +231,10 @@ def test_slurm_of_ten_years_ago_names_its_nodes_elsewhere(tmp_path: Path) -> Non
 def test_the_host_that_pdsh_puts_before_every_line_is_peeled(tmp_path: Path, host: str) -> None:
     """Lines that a pattern reads from their beginning are read behind a host name as well, which becomes the node."""
     rows = read(tmp_path, f"{host}: Loading saved model /runs/dlrm.pt", f"{host}: Traceback (most recent call last):")
-    assert [(row["kind"], row["node"]) for row in rows.events.to_pylist()] == [("restore_begin", host), ("failure", host)]
+    assert [(row["kind"], row["node"]) for row in rows.events.to_pylist()] == [
+        ("restore_begin", host),
+        ("failure", host),
+    ]
 
 
 def test_a_load_that_names_its_step_only_at_its_beginning_is_what_a_start_resumed_from() -> None:
