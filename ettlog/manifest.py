@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import zlib
@@ -37,7 +38,8 @@ class SourceEntry:
     """One manifest line: what was read from one source, and where its facts lie.
 
     `files` maps a table (`event`, `step`, `alloc`) to its data file; instants are microseconds since 1970 UTC.
-    `op` is `add`, `duplicate` (`of` names the path whose facts stand for this one too) or `remove`.
+    `op` is `add`, `duplicate` (`of` names the path whose facts stand for this one too) or `remove`. `rules` names the
+    format files and options it was read with.
     """
 
     op: str
@@ -57,6 +59,7 @@ class SourceEntry:
     last_us: int | None = None
     clock: str = "none"
     parser: int = 0
+    rules: str = ""
     supersedes: str | None = None
     relation: str | None = None
     of: str | None = None
@@ -64,7 +67,7 @@ class SourceEntry:
 
 _FIELDS = (
     "op", "path", "key", "digest", "bytes", "lines", "n_lines", "files", "formats", "state", "inferences", "unmatched",
-    "hints", "first_us", "last_us", "clock", "parser", "supersedes", "relation", "of",
+    "hints", "first_us", "last_us", "clock", "parser", "rules", "supersedes", "relation", "of",
 )  # fmt: skip
 _NULLABLE = ("first_us", "last_us", "supersedes", "relation", "of")
 
@@ -161,7 +164,7 @@ def _check(entry: SourceEntry) -> None:
         raise DamagedError("it holds a count that is none")
     if not all(us is None or (type(us) is int and abs(us) <= _MOST) for us in (entry.first_us, entry.last_us)):
         raise DamagedError("it holds an instant that is none")
-    texts = (entry.digest, entry.state, entry.clock, *entry.hints.values())
+    texts = (entry.digest, entry.state, entry.clock, entry.rules, *entry.hints.values())
     optional = (entry.supersedes, entry.relation, entry.of)
     if not all(isinstance(text, str) for text in (*texts, *(one for one in optional if one is not None))):
         raise DamagedError("it holds a text that is none")
@@ -192,6 +195,8 @@ class State:
     """Length of the manifest in bytes."""
     unended: bool = False
     """The last line is whole but for its newline."""
+    left_out: int = 0
+    """Lines that have an end and cannot be used."""
 
     def apply(self, entry: SourceEntry) -> None:
         """Take one entry into the state; a later entry of a path stands for the earlier ones."""
@@ -233,6 +238,7 @@ def read(path: Path) -> State:
     state.whole_bytes = len(data) - len(tail)
     for number, line in enumerate(lines, 1):
         _take(state, number, line)
+    state.left_out = len(state.problems)
     if tail:
         before = len(state.problems)
         _take(state, len(lines) + 1, tail)
@@ -242,6 +248,17 @@ def read(path: Path) -> State:
     return state
 
 
+def chains(path: Path) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return what a manifest tells of changes: path and key of facts -> the key they superseded, and the relation."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for line in path.read_bytes().splitlines():
+        with contextlib.suppress(DamagedError):
+            entry = decode(line)
+            if entry.supersedes is not None and entry.relation is not None:
+                found[entry.path, entry.key] = (entry.supersedes, entry.relation)
+    return found
+
+
 def _take(state: State, number: int, line: bytes) -> None:
     if not line.strip():
         return
@@ -249,3 +266,13 @@ def _take(state: State, number: int, line: bytes) -> None:
         state.apply(decode(line))
     except DamagedError as error:
         state.problems.append(f"{NAME}:{number}: this line is left out: {error}")
+
+
+def sound_lines(path: Path) -> bytes:
+    """Return the lines of a manifest that can be used, each as it stands there, in their order."""
+    kept = []
+    for line in path.read_bytes().splitlines(keepends=True):
+        with contextlib.suppress(DamagedError):
+            decode(line)
+            kept.append(line.rstrip(b"\r\n") + b"\n")
+    return b"".join(kept)

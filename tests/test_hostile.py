@@ -1,4 +1,4 @@
-"""Hostile inputs, made by generators: none raises, hangs, obeys a byte on a terminal, leaves its cell or loses a line."""
+"""Hostile inputs, made by generators: none raises, hangs, moves a terminal, leaves its cell or loses a line."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_cells_come_back_from_three_readers(made: Made) -> None:
     path.write_bytes(ran.out)
     rows = list(csv.reader(io.StringIO(ran.out.decode(), newline="")))
     polars = pl.read_csv(path, infer_schema=False, missing_utf8_is_empty_string=True)
-    columns = f"header = true, all_varchar = true, delim = ',', quote = '\"', escape = '\"', nullstr = '\\x'"
+    columns = "header = true, all_varchar = true, delim = ',', quote = '\"', escape = '\"', nullstr = '\\x'"
     duck = duckdb.sql(f"SELECT * FROM read_csv('{path}', {columns})").fetchall()
     assert [polars.columns, *map(list, polars.rows())] == rows
     assert [[cell or "" for cell in row] for row in duck] == rows[1:]

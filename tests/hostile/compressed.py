@@ -24,8 +24,11 @@ def _zstd(data: bytes) -> bytes:
 
 
 PACKERS: Mapping[str, Callable[[bytes], bytes]] = {
-    "gz": lambda data: gzip.compress(data, mtime=0), "zst": _zstd, "bz2": bz2.compress, "xz": lzma.compress,
-}  # fmt: skip
+    "gz": lambda data: gzip.compress(data, mtime=0),
+    "zst": _zstd,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+}
 UNPACK: Mapping[str, Callable[[bytes], bytes]] = {
     "gz": lambda data: zlib.decompressobj(31).decompress(data),
     "bz2": lambda data: bz2.BZ2Decompressor().decompress(data),
@@ -86,4 +89,10 @@ def _odd() -> Iterator[Case]:
 
 def _window(log: int) -> bytes:
     """Return a zstd frame that asks for a window of 2**log bytes: magic, descriptor, window, one raw block."""
-    return b"\x28\xb5\x2f\xfd" + b"\x00" + bytes([(log - 10) << 3]) + (1 | len(step(1)) << 3).to_bytes(3, "little") + step(1)
+    return (
+        b"\x28\xb5\x2f\xfd"
+         b"\x00"
+        + bytes([(log - 10) << 3])
+        + (1 | len(step(1)) << 3).to_bytes(3, "little")
+        + step(1)
+    )

@@ -5,23 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tests.hostile import cells, compressed, encodings, escapes, jobs, killers, lakes, lines, markup, names, numbers
-from tests.hostile import records, special, tomls
+from tests.hostile import (
+    cells,
+    compressed,
+    encodings,
+    escapes,
+    jobs,
+    killers,
+    lakes,
+    lines,
+    markup,
+    names,
+    numbers,
+    records,
+    special,
+    tomls,
+)
 from tests.hostile.case import Case, step
 
 FILES: Mapping[str, Callable[[], Iterator[Case]]] = {
-    "lines": lines.cases, "encodings": encodings.cases, "compressed": compressed.cases, "records": records.cases,
-    "numbers": numbers.cases, "special": special.cases,
-}  # fmt: skip
+    "lines": lines.cases,
+    "encodings": encodings.cases,
+    "compressed": compressed.cases,
+    "records": records.cases,
+    "numbers": numbers.cases,
+    "special": special.cases,
+}
 """Classes whose inputs are files among the logs."""
 NAMES: Mapping[str, tuple[str, ...]] = {
-    "escapes": escapes.PAYLOADS, "markup": markup.PAYLOADS, "cells": cells.PAYLOADS, "names": names.PAYLOADS,
-}  # fmt: skip
+    "escapes": escapes.PAYLOADS,
+    "markup": markup.PAYLOADS,
+    "cells": cells.PAYLOADS,
+    "names": names.PAYLOADS,
+}
 """Classes whose inputs are texts: each names a job, its node, and stands in a line that no format knows."""
 FLOORS: Mapping[str, int] = {
-    "killers": 150, "lines": 20, "encodings": 280, "compressed": 65, "escapes": 40, "markup": 40, "cells": 20, "names": 40,
-    "records": 25, "numbers": 40, "special": 16, "tomls": 25, "lakes": 25,
-}  # fmt: skip
+    "killers": 150,
+    "lines": 20,
+    "encodings": 280,
+    "compressed": 65,
+    "escapes": 40,
+    "markup": 40,
+    "cells": 20,
+    "names": 40,
+    "records": 25,
+    "numbers": 40,
+    "special": 16,
+    "tomls": 25,
+    "lakes": 25,
+}
 """The least number of inputs of each class."""
 
 
@@ -32,8 +64,10 @@ def counts() -> dict[str, int]:
     found = {name: len(list(make())) for name, make in FILES.items()}
     found |= {name: len(texts) for name, texts in NAMES.items()}
     return found | {
-        "tomls": len(tomls.TOMLS), "lakes": len(lakes.LAKES), "killers": len(formats.load_all().patterns),
-    }  # fmt: skip
+        "tomls": len(tomls.TOMLS),
+        "lakes": len(lakes.LAKES),
+        "killers": len(formats.load_all().patterns),
+    }
 
 
 def files(*, big: bool = False) -> list[Case]:

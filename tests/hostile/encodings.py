@@ -11,13 +11,20 @@ A, B = step(1), step(2)
 TEXT = "job größe наука データ done"
 READS_ON = {"matched": 2, "unmatched": 1}
 LOOSE = {
-    "overlong-slash": b"\xc0\xaf", "overlong-nul": b"\xc0\x80", "overlong-3": b"\xe0\x80\xaf", "surrogate": b"\xed\xa0\x80",
-    "surrogate-pair": b"\xed\xa0\xbd\xed\xb8\x80", "beyond-unicode": b"\xf4\x90\x80\x80", "lone-continuation": b"\x80\xbf",
-    "cut-sequence": b"\xe2\x82", "five-bytes": b"\xf8\x88\x80\x80\x80", "nul-run": b"\0" * 300, "nonchar": b"\xef\xbf\xbe",
-    "mixed": "ü".encode() + "ü".encode("latin-1") + "ü".encode("cp437"), "all-bytes": bytes(
-        byte for byte in range(256) if byte not in b"\r\n"
-    ),
-}  # fmt: skip
+    "overlong-slash": b"\xc0\xaf",
+    "overlong-nul": b"\xc0\x80",
+    "overlong-3": b"\xe0\x80\xaf",
+    "surrogate": b"\xed\xa0\x80",
+    "surrogate-pair": b"\xed\xa0\xbd\xed\xb8\x80",
+    "beyond-unicode": b"\xf4\x90\x80\x80",
+    "lone-continuation": b"\x80\xbf",
+    "cut-sequence": b"\xe2\x82",
+    "five-bytes": b"\xf8\x88\x80\x80\x80",
+    "nul-run": b"\0" * 300,
+    "nonchar": b"\xef\xbf\xbe",
+    "mixed": "ü".encode() + "ü".encode("latin-1") + "ü".encode("cp437"),
+    "all-bytes": bytes(byte for byte in range(256) if byte not in b"\r\n"),
+}
 CHARSETS = ("latin-1", "cp1251", "shift_jis", "gb18030", "koi8-r", "iso2022_jp", "cp037")
 
 

@@ -89,7 +89,6 @@ def _other_schema(lake: Path) -> None:
 
 def _extension(lake: Path) -> None:
     """Put a type into a schema that a careless reader would make by running what it names."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = _data(lake)[0]
@@ -151,8 +150,12 @@ LAKES: dict[str, tuple[Change, tuple[int, ...], str]] = {
     "line-repeated": (_many, (0, 1), ""),
     "manifest-empty": (lambda lake: (lake / MANIFEST).write_bytes(b""), (0,), ""),
     "manifest-folder": (lambda lake: (os.unlink(lake / MANIFEST), (lake / MANIFEST).mkdir()), (1,), "not a lake"),
-    "manifest-link": (lambda lake: (shutil.move(lake / MANIFEST, lake / "m"), (lake / MANIFEST).symlink_to("m")), (0, 1), ""),
+    "manifest-link": (
+        lambda lake: (shutil.move(lake / MANIFEST, lake / "m"), (lake / MANIFEST).symlink_to("m")),
+        (0, 1),
+        "",
+    ),
     "config-bomb": (lambda lake: (lake / "ettlog.toml").write_bytes(b"x = " + b"[" * 5_000), (2,), "not TOML"),
     "registry-bomb": (lambda lake: (lake / "optimizations.toml").write_bytes(b"x = " + b"[" * 5_000), (0, 2), ""),
-}  # fmt: skip
+}
 """What a stranger did, the exit codes of `ettlog sql` that are right then, and words of the refusal."""

@@ -28,8 +28,10 @@ RECORDS: dict[str, bytes] = {
 }  # fmt: skip
 """Records that are refused, each between two good ones."""
 READ = {
-    "nan": b'{"step": 2, "perf/step_time_seconds": NaN}', "1e400": b'{"step": 2, "perf/step_time_seconds": 1e400}',
-    "lone-surrogate": b'{"step": 2, "x": "\\ud800", ' + KEY + b"}", "empty-key": b'{"": 1, "step": 2, ' + KEY + b"}",
+    "nan": b'{"step": 2, "perf/step_time_seconds": NaN}',
+    "1e400": b'{"step": 2, "perf/step_time_seconds": 1e400}',
+    "lone-surrogate": b'{"step": 2, "x": "\\ud800", ' + KEY + b"}",
+    "empty-key": b'{"": 1, "step": 2, ' + KEY + b"}",
     "10000-keys": json.dumps({"step": 2, "perf/step_time_seconds": 1.0} | {f"k{n}": n for n in range(9_998)}).encode(),
     "depth-64": b'{"step": 2, ' + KEY + b', "x": ' + b"[" * 63 + b"]" * 63 + b"}",
 }

@@ -47,10 +47,20 @@ TOMLS: tuple[Toml, ...] = (
     Toml("registry-duplicate", OWNED + ROLLOUT + OWNED + ROLLOUT, "more than once", registry=True),
     Toml("registry-deep", b"optimization = " + b"[" * 5_000 + b"]" * 5_000, "not valid TOML", registry=True),
     Toml("registry-long", b"# " + b"x" * (2 << 20), "longer than", registry=True),
-    Toml("registry-rows", b"".join(
-        b'[[optimization]]\nname="%d"\nowner="b"\ncomponents=["compilation"]\nrollouts=[{since=2031-05-06}]\n' % n
-        for n in range(10_001)
-    ), "10,000", registry=True),
-    Toml("registry-types", b"[[optimization]]\nname = 5\nowner = []\nparts = 7\nrollouts = 3\n", "a text is needed", registry=True),
+    Toml(
+        "registry-rows",
+        b"".join(
+            b'[[optimization]]\nname="%d"\nowner="b"\ncomponents=["compilation"]\nrollouts=[{since=2031-05-06}]\n' % n
+            for n in range(10_001)
+        ),
+        "10,000",
+        registry=True,
+    ),
+    Toml(
+        "registry-types",
+        b"[[optimization]]\nname = 5\nowner = []\nparts = 7\nrollouts = 3\n",
+        "a text is needed",
+        registry=True,
+    ),
     Toml("registry-date", OWNED + b'rollouts = [{ since = "31 Feb" }]\n', "is not a date", registry=True),
-)  # fmt: skip
+)
