@@ -89,10 +89,4 @@ def _odd() -> Iterator[Case]:
 
 def _window(log: int) -> bytes:
     """Return a zstd frame that asks for a window of 2**log bytes: magic, descriptor, window, one raw block."""
-    return (
-        b"\x28\xb5\x2f\xfd"
-         b"\x00"
-        + bytes([(log - 10) << 3])
-        + (1 | len(step(1)) << 3).to_bytes(3, "little")
-        + step(1)
-    )
+    return b"\x28\xb5\x2f\xfd\x00" + bytes([(log - 10) << 3]) + (1 | len(step(1)) << 3).to_bytes(3, "little") + step(1)

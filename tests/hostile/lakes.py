@@ -1,4 +1,4 @@
-"""Lakes from a stranger: files missing, added or swapped, paths that lead out, a newer version, other schemas, links."""
+"""Lakes from a stranger: files missing, added or swapped, paths that lead out, newer versions, other schemas, links."""
 
 from __future__ import annotations
 
@@ -120,6 +120,16 @@ def _many(lake: Path) -> None:
     (lake / MANIFEST).write_bytes(line * 20_000)
 
 
+def _folder(lake: Path) -> None:
+    (lake / MANIFEST).unlink()
+    (lake / MANIFEST).mkdir()
+
+
+def _link(lake: Path) -> None:
+    shutil.move(lake / MANIFEST, lake / "m")
+    (lake / MANIFEST).symlink_to("m")
+
+
 LAKES: dict[str, tuple[Change, tuple[int, ...], str]] = {
     "file-missing": (lambda lake: _data(lake)[0].unlink(), (1,), "missing"),
     "file-added": (lambda lake: shutil.copy(_data(lake)[0], lake / "event" / ("0" * 32 + ".parquet")), (0,), ""),
@@ -149,12 +159,8 @@ LAKES: dict[str, tuple[Change, tuple[int, ...], str]] = {
     "line-deep": (_append(b"[" * 100_000 + b"\n"), (0,), ""),
     "line-repeated": (_many, (0, 1), ""),
     "manifest-empty": (lambda lake: (lake / MANIFEST).write_bytes(b""), (0,), ""),
-    "manifest-folder": (lambda lake: (os.unlink(lake / MANIFEST), (lake / MANIFEST).mkdir()), (1,), "not a lake"),
-    "manifest-link": (
-        lambda lake: (shutil.move(lake / MANIFEST, lake / "m"), (lake / MANIFEST).symlink_to("m")),
-        (0, 1),
-        "",
-    ),
+    "manifest-folder": (_folder, (1,), "not a lake"),
+    "manifest-link": (_link, (0, 1), ""),
     "config-bomb": (lambda lake: (lake / "ettlog.toml").write_bytes(b"x = " + b"[" * 5_000), (2,), "not TOML"),
     "registry-bomb": (lambda lake: (lake / "optimizations.toml").write_bytes(b"x = " + b"[" * 5_000), (0, 2), ""),
 }

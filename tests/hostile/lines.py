@@ -1,4 +1,4 @@
-"""Odd lines: none, one byte, at and over the limit of a line, only carriage returns, only zeros, a hole of gigabytes."""
+"""Odd lines: none, one byte, at and over the limit of a line, only carriage returns, only zeros, holes of gigabytes."""
 
 from __future__ import annotations
 

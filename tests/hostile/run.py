@@ -106,7 +106,7 @@ def asked(lake: Path, out: Path) -> Iterator[tuple[Ran, list[str]]]:
 @contextmanager
 def nothing_elsewhere(root: Path, allowed: Sequence[Path]) -> Iterator[list[str]]:
     """Hold everything below a folder still but some places; the list gets the names of what changed."""
-    before, changed = _tree(root, allowed), []
+    before, changed = _tree(root, allowed), list[str]()
     yield changed
     after = _tree(root, allowed)
     changed += sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
