@@ -106,7 +106,7 @@ def read(task: Task, formats: FormatSet) -> Answer:
 
 
 def _parse(task: Task, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
-    from ettlog.parse import records, scan
+    from ettlog.parse import records, redaction, scan
 
     parsed = reader.read(task.path, task.options) if reader else scan.scan(task.path, formats, task.options)
     if not parsed.formats and (hint := records.advice(task.path)):
@@ -115,6 +115,7 @@ def _parse(task: Task, reader: Reader | None, formats: FormatSet, old: str, begi
     if old:
         relation = REPARSED if parsed.digest == old else GROWN if begins else REPLACED
     tables = {"event": parsed.events, "step": parsed.steps, "alloc": parsed.allocs}
+    tables = {table: redaction.cleaned(table, facts) for table, facts in tables.items()}
     rows = {table: tables[table].num_rows for table in TABLES}
     return Answer(
         task.name,
@@ -128,6 +129,8 @@ def _parse(task: Task, reader: Reader | None, formats: FormatSet, old: str, begi
 
 
 def _facts(parsed: Parsed) -> dict[str, Any]:
+    from ettlog.parse.redaction import redact_text, stored
+
     return {
         "digest": parsed.digest,
         "bytes": parsed.n_bytes,
@@ -135,9 +138,9 @@ def _facts(parsed: Parsed) -> dict[str, Any]:
         "n_lines": parsed.n_lines,
         "formats": {name: count for name, count in parsed.formats.items() if count},
         "state": parsed.state,
-        "inferences": tuple(parsed.inferences),
+        "inferences": tuple(map(redact_text, parsed.inferences)),
         "unmatched": dict(parsed.unmatched),
-        "hints": {name: str(value) for name, value in parsed.hints.items()},
+        "hints": {name: stored(str(value)) for name, value in parsed.hints.items()},
         "first_us": parsed.first_us,
         "last_us": parsed.last_us,
         "clock": parsed.clock,

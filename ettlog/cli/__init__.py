@@ -149,9 +149,11 @@ def _unexpected(kind: type[BaseException], value: BaseException, trace: Tracebac
     """Report a defect of ettlog itself in four parts; with -vv, its traceback too."""
     import traceback
 
+    from ettlog.parse.redaction import redact_text
+
     frames = traceback.extract_tb(trace)
     where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown"
-    detail = sink.display("".join(traceback.format_exception_only(kind, value)).strip())
+    detail = sink.display(redact_text("".join(traceback.format_exception_only(kind, value)).strip()))
     message = EttlogError(
         "ettlog failed in a way it should not",
         where=where,
@@ -160,4 +162,5 @@ def _unexpected(kind: type[BaseException], value: BaseException, trace: Tracebac
     )
     _say(str(message), 1)
     if any(arg.startswith("-vv") for arg in sys.argv):
-        click.echo(sink.paragraph("".join(traceback.format_exception(kind, value, trace))), err=True)
+        told = redact_text("".join(traceback.format_exception(kind, value, trace)))
+        click.echo(sink.paragraph(told), err=True)
