@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 KEPT_ROWS = 1 << 17
 """Rows kept in memory."""
-CODEC = "lz4"
 
 Columns = tuple[NDArray[Any], ...]
 
 
 class _Packed(NamedTuple):
-    """Where a chunk lies in the file: its rows, and for each column its type and length there."""
+    """A column in the file: its type, what is added to each number, and the type there; without one all are alike."""
 
+    kind: np.dtype[Any]
+    base: int
+    stored: np.dtype[Any] | None
     at: int
-    rows: int
-    columns: tuple[tuple[np.dtype[Any], int], ...]
 
 
 class Chunks:
@@ -32,7 +32,7 @@ class Chunks:
         """Start without rows."""
         self.rows = 0
         self._kept: list[Columns] = []
-        self._packed: list[_Packed] = []
+        self._packed: list[tuple[int, list[_Packed]]] = []
         self._file: Any = None
         self._size = 0
 
@@ -48,34 +48,49 @@ class Chunks:
         self.rows += rows
 
     def _put(self, columns: Columns, rows: int) -> None:
-        import pyarrow as pa
-
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="ettlog-")  # noqa: SIM115 - open as long as this
-        parts = [pa.compress(np.ascontiguousarray(column), CODEC, asbytes=True) for column in columns]
         self._file.seek(self._size)
-        self._file.writelines(parts)
-        told = tuple((column.dtype, len(part)) for column, part in zip(columns, parts, strict=True))
-        self._packed.append(_Packed(self._size, rows, told))
-        self._size += sum(map(len, parts))
+        told = []
+        for column in columns:
+            base, high = int(column.min()), int(column.max())
+            stored = _stored(column.dtype, high - base)
+            told.append(_Packed(column.dtype, base, stored, self._size))
+            if stored is not None:
+                data = column if stored == column.dtype else (column - base).astype(stored)
+                self._size += self._file.write(np.ascontiguousarray(data).data)
+        self._packed.append((rows, told))
 
     def __iter__(self) -> Iterator[Columns]:
         """Yield all rows: those in memory as one chunk, then the others as they came."""
+        return self.some(None)
+
+    def some(self, which: Sequence[int] | None) -> Iterator[Columns]:
+        """Yield some columns of all rows, by their numbers; None stands for all columns."""
         if self._kept:
             self._kept = [_joined(self._kept)]
-            yield self._kept[0]
-        for packed in self._packed:
-            yield self._read(packed)
+            yield _those(self._kept[0], which)
+        for rows, packed in self._packed:
+            yield tuple(self._read(one, rows) for one in _those(packed, which))
 
-    def _read(self, packed: _Packed) -> Columns:
-        import pyarrow as pa
-
+    def _read(self, packed: _Packed, rows: int) -> NDArray[Any]:
+        if packed.stored is None:
+            return np.full(rows, packed.base, packed.kind)
         self._file.seek(packed.at)
-        found = []
-        for kind, size in packed.columns:
-            data = pa.decompress(self._file.read(size), packed.rows * kind.itemsize, CODEC)
-            found.append(np.frombuffer(data, kind).copy())
-        return tuple(found)
+        data = np.frombuffer(bytearray(self._file.read(rows * packed.stored.itemsize)), packed.stored)
+        return data if packed.stored == packed.kind else data.astype(packed.kind) + packed.kind.type(packed.base)
+
+
+def _stored(kind: np.dtype[Any], span: int) -> np.dtype[Any] | None:
+    """Return the narrowest type that holds what is above the least number; none where there is nothing."""
+    if not span:
+        return None
+    narrow = next((np.dtype(one) for one in (np.uint8, np.uint16, np.uint32) if span <= np.iinfo(one).max), kind)
+    return narrow if narrow.itemsize < kind.itemsize else kind
+
+
+def _those(columns: Sequence[Any], which: Sequence[int] | None) -> tuple[Any, ...]:
+    return tuple(columns) if which is None else tuple(columns[index] for index in which)
 
 
 def _joined(chunks: Sequence[Columns]) -> Columns:

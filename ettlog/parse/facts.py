@@ -128,7 +128,7 @@ class Facts:
         events = {name: np.concatenate([one.numbers[name] for one in self._rows]) for name in self._rows[0].numbers}
         _settle(shift, nominal, events["ts"], events["clock"])
         missing = np.flatnonzero(events["ts"] == NULL)
-        launches = launches_of(self._counted(0, nominal=False), self._marks, book.tiers)
+        launches = launches_of(self._places(), self._marks, book.tiers)
         near = Neighbours(self._neighbours(shift), events["line"][missing])
         counted, clocks = self._counted(shift, nominal=nominal), Clocks(CARRIED, UNDATED)
         steps = Chunks()
@@ -141,6 +141,13 @@ class Facts:
         events["clock"][missing] = np.where(near.found == NULL, UNDATED, CARRIED)
         events["launch"] = np.searchsorted(launches.begins, events["line"], "right")
         return self._event_table(events), StepTable(book, steps, launches.patterns, seen).table()
+
+    def _places(self) -> Iterator[tuple[Ints, Ints]]:
+        """Yield lines and patterns of the steps that count."""
+        for line, pattern, target in self._steps.some((LINE, PATTERN, TARGET)):
+            kept = self._evidence.counted(line, pattern, target)
+            if kept.any():
+                yield line[kept], pattern[kept]
 
     def _counted(self, shift: int, *, nominal: bool) -> Iterator[Columns]:
         """Yield the steps that count."""

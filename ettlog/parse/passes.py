@@ -42,8 +42,8 @@ class Launches(NamedTuple):
     """Patterns of the steps of the lowest tier of their launch."""
 
 
-def launches_of(steps: Iterable[Columns], marks: Sequence[Mark], tiers: Ints) -> Launches:
-    """Number the launches of a source by its marks and its steps; `tiers` are those of the patterns.
+def launches_of(steps: Iterable[tuple[Ints, Ints]], marks: Sequence[Mark], tiers: Ints) -> Launches:
+    """Number the launches of a source by its marks and the lines and patterns of its steps; `tiers` are the patterns'.
 
     One step a pattern is enough of each stretch between two marks, and of each marked line: only whether there is one
     decides.
@@ -62,13 +62,12 @@ def launches_of(steps: Iterable[Columns], marks: Sequence[Mark], tiers: Ints) ->
     return Launches(begins, best, frozenset(patterns[tier == best[launch]].tolist()))
 
 
-def _one_of_each(steps: Iterable[Columns], at: Ints, patterns: int) -> dict[tuple[int, int], int]:
+def _one_of_each(steps: Iterable[tuple[Ints, Ints]], at: Ints, patterns: int) -> dict[tuple[int, int], int]:
     """Return the line of the first step by stretch and pattern."""
     found: dict[tuple[int, int], int] = {}
-    for chunk in steps:
-        line = chunk[LINE]
+    for line, pattern in steps:
         stretch = np.searchsorted(at, line, "left") + np.searchsorted(at, line, "right")
-        key = stretch * patterns + chunk[PATTERN]
+        key = stretch * patterns + pattern
         turns = np.flatnonzero(np.r_[True, key[1:] != key[:-1]])
         distinct, first = np.unique(key[turns], return_index=True)
         for one, row in zip(distinct.tolist(), turns[first].tolist(), strict=True):
