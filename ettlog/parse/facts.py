@@ -13,7 +13,7 @@ from ettlog.lifecycle import CLOCKS
 from ettlog.parse import columns
 from ettlog.parse.book import Book
 from ettlog.parse.chunks import Chunks, Columns
-from ettlog.parse.clock import moved
+from ettlog.parse.clock import NOMINAL_US
 from ettlog.parse.clockwork import INFERRED, NOMINAL
 from ettlog.parse.counting import Evidence
 from ettlog.parse.launches import Mark
@@ -212,6 +212,7 @@ def _text(value: int | str | None) -> str | None:
 
 def _settle(shift: int, nominal: bool, ts: Ints, clock: NDArray[np.int8] | None = None) -> None:
     if shift:
-        ts[:] = [moved(us, shift) for us in ts.tolist()]
+        first, end = NOMINAL_US
+        ts[(ts >= first) & (ts < end)] += shift
     if nominal and clock is not None:
         clock[clock == INFERRED] = NOMINAL
