@@ -16,7 +16,10 @@ from ettlog.config import Config
 from ettlog.manifest import SourceEntry
 
 if TYPE_CHECKING:
+    from ettlog.parse.format import FormatSet
     from ettlog.parse.parsed import ScanOptions
+
+    Reader = Callable[[Sequence[workers.Task], Sequence[Path], FormatSet, int], Iterator[workers.Answer]]
 
 BATCH_FILES = 64
 BATCH_BYTES = 32 << 20
@@ -58,6 +61,8 @@ class IngestOptions:
     """The configuration; without it the one of the working folder, of the root or of the lake is read."""
     patience_s: float = 60.0
     """How long to wait for another ingest of the same lake."""
+    reader: Reader | None = None
+    """What reads the sources in the place of `workers.run`; `ettlog.engine.reading.reader` makes one."""
 
 
 class Progress(NamedTuple):
@@ -157,7 +162,7 @@ def ingest(
         report.copies.extend(name for name, data in copies.items() if writer.keep_copy(name, data))
         tasks = [_task(file, writer, settings, options) for file in found.files]
         count = options.workers or _workers_for(found.files)
-        answers = workers.run(tasks, folders, formats, count)
+        answers = (options.reader or workers.run)(tasks, folders, formats, count)
         _Committer(writer, report).take(_watched(answers, found.files, progress))
         report.sources = len(writer.state.owners)
     return report

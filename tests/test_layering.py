@@ -19,7 +19,7 @@ LAYERS = (
     {"parse"},
     {"config", "settings"},
     {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"},
-    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact"},
+    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "explain", "lacks"}
@@ -40,6 +40,9 @@ ONLY = {
     "click": {"ettlog.cli"},
     "rich": {"ettlog.cli"},
     "matplotlib": {"ettlog.plot"},
+    "pyspark": {"ettlog.engine"},
+    "pysail": {"ettlog.engine"},
+    "sqlglot": {"ettlog.engine"},
     "yaml": set(),
     "pickle": set(),
     "xml": set(),
@@ -47,7 +50,7 @@ ONLY = {
 }
 """Libraries and the only modules or packages that may import them."""
 
-HEAVY = {"duckdb", "polars", "pyarrow", "scipy", "matplotlib", "rich", "numpy"}
+HEAVY = {"duckdb", "polars", "pyarrow", "scipy", "matplotlib", "rich", "numpy", "pyspark", "pysail", "sqlglot"}
 
 LITERALS_ALLOWED: dict[str, set[str]] = {
     "ettlog.schema": {"exit_code"},  # a column of scheduler records has the same name

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ettlog.cli import COMMANDS
-from ettlog.cli.options import lake, quiet_options
+from ettlog.cli.options import engine, quiet_options, written_lake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ettlog.ingest import IngestReport, Progress
+    from ettlog.ingest import IngestReport, Progress, Reader
 
 TOO_MANY_REJECTED = 3
 BAD_LINES = ("bad_time", "bad_record", "long", "torn")
@@ -24,7 +24,8 @@ BAD_LINES = ("bad_time", "bad_record", "long", "torn")
 
 @click.command("ingest", short_help=COMMANDS["ingest"])
 @click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@lake
+@written_lake
+@engine
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -104,8 +105,18 @@ def _run(
         sacct_delimiter=options["sacct_delimiter"],
         format_dirs=options["formats"],
         config=load(options["config"]) if options["config"] else None,
+        reader=_reader(options["engine"]),
     )
     return ettlog.ingest(logs, lake, options=chosen, progress=progress)
+
+
+def _reader(engine: str | None) -> Reader | None:
+    """Return what reads the logs on an engine; None for this machine's own processes."""
+    if engine is None:
+        return None
+    from ettlog.engine.reading import reader
+
+    return reader(engine)
 
 
 @contextmanager
