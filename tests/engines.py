@@ -103,6 +103,8 @@ def same(one: Any, two: Any) -> bool:
     """Tell whether two answers are equal in every frame, number and sentence; NaN is no number of an answer."""
     if isinstance(one, pl.DataFrame):
         return not difference(one, two)
+    if isinstance(one, pl.Series):
+        return one.equals(two, check_dtypes=True)
     if dataclasses.is_dataclass(one):
         return all(same(getattr(one, each.name), getattr(two, each.name)) for each in dataclasses.fields(one))
     if isinstance(one, Mapping):

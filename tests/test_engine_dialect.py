@@ -19,14 +19,13 @@ TRAPS: dict[str, tuple[str, Any]] = {
     "nulls are last": ("SELECT row_number() OVER (ORDER BY x) AS n, x FROM t ORDER BY 1", [(1, 1), (2, 2), (3, None)]),
     "whole numbers are divided as such": (f"SELECT {BIG} // 3 AS n", [(3_000_000_000_000_000_000,)]),
     "a negative quotient is cut toward zero": ("SELECT -7 // 2 AS n", [(-3,)]),
-    "by zero there is none": ("SELECT 7 // (x - x) AS n FROM t WHERE x = 1", [(None,)]),
     "min_by skips null values": ("SELECT min_by(y, x) AS y FROM u", [("b",)]),
     "max_by skips null values": ("SELECT max_by(y, x) AS y FROM u", [("b",)]),
     "products are added beyond 64 bits": (
         f"SELECT sum({BIG // 2} * x) // 1000 AS n FROM (SELECT 1 AS x UNION ALL SELECT 2) AS v",
         [(13_500_000_000_000_000,)],
     ),
-    "halves go to even numbers": ("SELECT CAST(round_even(x + 0.5, 0) AS BIGINT) AS n FROM t WHERE x = 2", [(2,)]),
+    "halves go to even numbers": ("SELECT CAST(round_even(CAST(2.5 AS DOUBLE), 0) AS BIGINT) AS n", [(2,)]),
     "an end is the end of the text": (
         "SELECT regexp_replace('a/b' || chr(10), '[^/]*$', '') AS n, regexp_matches('a' || chr(10), '^a$') AS m",
         [("a/", False)],
@@ -76,12 +75,13 @@ def test_stamps_keep_no_zone(sail: Session) -> None:
 
 @pytest.mark.parametrize("rewrite", dialect.REWRITES, ids=lambda one: one.__name__)
 def test_every_rewrite_is_needed(rewrite: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without any one of the rewrites the text of some relation or trap would be another."""
-    queries = [one.query for one in {**relations(), **checks()}.values()] + [query for query, _ in TRAPS.values()]
-    kept = tuple(one for one in dialect.REWRITES if one is not rewrite)
-    whole = [dialect.to_spark.__wrapped__(query) for query in queries]
-    monkeypatch.setattr(dialect, "REWRITES", kept)
-    assert whole != [dialect.to_spark.__wrapped__(query) for query in queries]
+    """Without any one of the rewrites some query here would be asked in another text."""
+    queries = [query for query, _ in TRAPS.values()] + [relations()["start"].query]
+    whole = [dialect.to_spark(query) for query in queries]
+    monkeypatch.setattr(dialect, "REWRITES", tuple(one for one in dialect.REWRITES if one is not rewrite))
+    dialect.to_spark.cache_clear()
+    assert any(text != dialect.to_spark(query) for text, query in zip(whole, queries, strict=True))
+    dialect.to_spark.cache_clear()
 
 
 FORBIDDEN = (

@@ -22,7 +22,9 @@ from ettlog.workers import Answer, Known, Task
 from tests.engines import FIXTURES
 
 OWN_FORMAT = """name = "kiln"
-kind = "trainer"
+title = "Kiln"
+source = "trainer"
+url = "https://example.org/kiln"
 
 [[pattern]]
 name = "begin"
@@ -94,11 +96,10 @@ def test_a_missing_library_is_told_with_the_command_that_mends_it(
     assert told.value.exit_code == 1
 
 
-def test_an_engine_that_is_not_there_is_an_error_without_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_is_not_there_is_an_error_without_the_token() -> None:
     """A server that nobody runs is told in four parts, and the token of the address is not repeated."""
     from ettlog.engine import session
 
-    monkeypatch.setenv("SPARK_CONNECT_RETRY", "0")
     with pytest.raises(EngineError) as told:
         session.connect("sc://127.0.0.1:9/;token=hush-hush")
     assert "hush" not in str(told.value)

@@ -46,15 +46,6 @@ def with_columns(query: str, columns: list[str]) -> str:
     return str(tree.sql(dialect="duckdb"))
 
 
-def _by_zero(node: exp.Expr) -> exp.Expr:
-    """Divide by zero to null: Spark raises an error."""
-    from sqlglot import exp
-
-    if isinstance(node, exp.IntDiv) and not isinstance(node.expression, (exp.Literal, exp.Nullif)):
-        node.set("expression", exp.Nullif(this=node.expression, expression=exp.Literal.number(0)))
-    return node
-
-
 def _without_nulls(node: exp.Expr) -> exp.Expr:
     """Skip rows whose value is null in `min_by` and `max_by`: Spark skips only those without a key."""
     from sqlglot import exp
@@ -84,11 +75,11 @@ def _plain_stamp(node: exp.Expr) -> exp.Expr:
 
 
 def _half_even(node: exp.Expr) -> exp.Expr:
-    """Round halves to the even neighbour: the function has another name."""
+    """Round halves to the even neighbour: the function has another name (`rint`, which should do, is wrong on Sail)."""
     from sqlglot import exp
 
     if isinstance(node, exp.Anonymous) and node.name.lower() == "round_even":
-        return exp.Anonymous(this="rint", expressions=[node.expressions[0]])
+        return exp.Anonymous(this="bround", expressions=node.expressions)
     return node
 
 
@@ -104,5 +95,5 @@ def _end_of_text(node: exp.Expr) -> exp.Expr:
     return node
 
 
-REWRITES = (_by_zero, _without_nulls, _wide_sum, _plain_stamp, _half_even, _end_of_text)
+REWRITES = (_without_nulls, _wide_sum, _plain_stamp, _half_even, _end_of_text)
 """All that is mended beyond sqlglot; `tests/test_engine_dialect.py` shows for each what would come out without it."""

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import re
 import shutil
+import socket
 import sys
 import tempfile
 import uuid
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ettlog.engine.errors import answering, quiet
+from ettlog.engine.errors import answering, plain, quiet
 from ettlog.engine.shipping import bundle
 from ettlog.errors import EngineError, UsageError
 
@@ -27,6 +28,9 @@ SCRATCH = "ETTLOG_ENGINE_SCRATCH"
 """Environment variable: a folder that this machine and the engine's both reach, for relations that are in work."""
 ADDRESS = re.compile(r"sail|yarn|local|local\[(\*|\d+)\]|local-cluster\[\d+,\d+,\d+\]|(sc|spark|k8s)://\S+")
 EXAMPLES = "sail, sc://host:15002, spark://host:7077, yarn, local[4], local-cluster[2,1,1024]"
+HOST = re.compile(r"(?:sc|spark)://([^:/;,]+|\[[^\]]*\])(?::(\d+))?(?=[/;]|\Z)")
+PATIENCE_S = 10
+"""Seconds after which an address at which nobody answers is given up."""
 SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
 HERE = {
     "spark.driver.host": "127.0.0.1",
@@ -87,6 +91,7 @@ def connect(name: str, beside: Path | None = None) -> Session:
             "this is no engine", where=f"--engine {name}", why=f"engines are {EXAMPLES}", todo="name one of these"
         )
     _require(name)
+    _reach(name)
     here = name == SAIL or name.startswith("local")
     server = None
     with quiet(), answering(name):
@@ -119,6 +124,22 @@ def _require(name: str) -> None:
             why="no `java` is on the path and JAVA_HOME is not set",
             todo="install a JRE of version 17 or 21, or use --engine sail, which needs none",
         )
+
+
+def _reach(name: str) -> None:
+    """Raise EngineError where nobody listens at an address: the libraries would try for ten minutes."""
+    found = HOST.match(name)
+    if found is None:
+        return
+    try:
+        socket.create_connection((found[1].strip("[]"), int(found[2] or 15002)), PATIENCE_S).close()
+    except OSError as error:
+        raise EngineError(
+            "the engine cannot be reached",
+            where=plain(f"--engine {name}"),
+            why=error.strerror or str(error) or "nobody answers",
+            todo="see that it runs, and that this machine may speak to its address and port",
+        ) from error
 
 
 def _home(library: str) -> Path:
