@@ -92,7 +92,7 @@ def difference(one: pl.DataFrame, two: pl.DataFrame) -> str:
     if one.height != two.height:
         return f"{one.height} and {two.height} rows"
     for column in one.columns:
-        pairs = zip(one[column], two[column], strict=True)
+        pairs = zip(one[column].to_list(), two[column].to_list(), strict=True)
         for row, (left, right) in enumerate(pairs):
             if left != right:
                 return f"{column}[{row}] is {left!r} and {right!r}"
@@ -104,7 +104,7 @@ def same(one: Any, two: Any) -> bool:
     if isinstance(one, pl.DataFrame):
         return not difference(one, two)
     if isinstance(one, pl.Series):
-        return one.equals(two, check_dtypes=True)
+        return not difference(one.to_frame(), two.to_frame())
     if dataclasses.is_dataclass(one):
         return all(same(getattr(one, each.name), getattr(two, each.name)) for each in dataclasses.fields(one))
     if isinstance(one, Mapping):
