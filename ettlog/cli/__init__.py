@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import NoReturn
 
+# its threads would be started, and wait, in every process that reads logs, for products too small to share
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 COMMANDS = {
     "ingest": "Read logs into the lake; files that did not change are skipped.",
     "merge": "Merge lakes, or the shards of one, into the lake that one ingest makes.",
