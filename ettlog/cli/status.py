@@ -48,7 +48,8 @@ def command(lake: Path, joins: bool, clocks: bool, jobs: tuple[str, ...], out: O
     """Show the files of the lake: state, formats, clock, identity, and the fate of every line.
 
     `lost` counts lines that were meant to be read and could not be: bad times, bad records, duplicates, overlong and
-    torn lines. With -v it says what processes that read logs are held to. Joins that are inferences come first, and can be switched off: see joins in docs/config.md.
+    torn lines. With -v it says what processes that read logs are held to. Joins that are inferences come first, and can
+    be switched off: see joins in docs/config.md.
     """
     import ettlog
     from ettlog.cli.output import emit
