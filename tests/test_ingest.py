@@ -178,7 +178,7 @@ def test_where_no_worker_comes_up_this_process_reads(logs: Path, monkeypatch: py
     assert run(logs, IngestOptions(workers=2)).states == {"new": 3}
 
 
-def die_at_once(pipe: object, format_dirs: object, parent: int) -> None:  # noqa: ARG001
+def die_at_once(pipe: object, format_dirs: object, roots: object, parent: int) -> None:  # noqa: ARG001
     """End before the first word."""
     os._exit(3)
 
