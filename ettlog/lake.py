@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ettlog.parse.spool import Spool
+    from ettlog.parse.step_table import StepTable
 
 CONFIG_NAME = "ettlog.toml"
 REGISTRY_NAME = "optimizations.toml"
@@ -32,7 +33,7 @@ _OWN = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}\Z|{re.escape(durable.TEMP
 _TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, shards.FOLDER, shards.DONE, *TABLES}
 
 
-def parquet(table: str, rows: pa.Table | Spool) -> bytes:
+def parquet(table: str, rows: pa.Table | Spool | StepTable) -> bytes:
     """Return the Parquet file of a fact table as bytes that depend on the rows alone: no clock, no path, no host."""
     import pyarrow as pa
     import pyarrow.parquet as pq
