@@ -15,10 +15,10 @@ from tests.conftest import ROOT
 from tests.imports import imports, modules
 
 LAYERS = (
-    {"errors", "lifecycle", "schema", "sink", "markup", "windows", "conventions"},
+    {"errors", "lifecycle", "schema", "scratch", "sink", "markup", "windows", "conventions"},
     {"parse"},
     {"config", "settings"},
-    {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"}
+    {"lake", "ingest", "manifest", "durable", "guard", "confine", "discover", "workers", "content", "identity"}
     | {"commit", "listed", "merge", "shards"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine"},
     {"cascade", "registry", "simulate"},

@@ -66,6 +66,7 @@ BAD_LINES = ("bad_time", "bad_record", "long", "torn")
     "--max-rejected",
     help="Exit 3 when more lines than this were meant to be read and could not be; a number, or a share such as 1%.",
 )
+@click.option("--group-readable", is_flag=True, help="Let your group read the lake: folders 0750, files 0640.")
 @click.option("--dry-run", is_flag=True, help="Show which files would be read, and read none.")
 @click.option(
     "--no-progress", is_flag=True, help="Show no progress bar; it is off by itself when stderr is no terminal."
@@ -122,6 +123,7 @@ def _chosen(logs: tuple[Path, ...], options: dict[str, Any]) -> IngestOptions:
         sacct_fields=tuple(name.strip() for name in fields.split(",")) if fields else (),
         sacct_delimiter=options["sacct_delimiter"],
         format_dirs=options["formats"],
+        group_readable=options["group_readable"],
         config=load(options["config"]) if options["config"] else None,
         reader=_reader(options["engine"]),
         files=None if source is None else tuple(listed.read(source)),
