@@ -22,7 +22,7 @@ located AS (
   FROM mixed
 ),
 told AS (
-  SELECT m.*, p.gid, CASE m.kind WHEN 'save_request' THEN 'requested' WHEN 'save_blocking' THEN 'requested' WHEN 'save_staged' THEN 'staged' WHEN 'save_written' THEN 'written'
+  SELECT m.*, CASE m.kind WHEN 'save_request' THEN 'requested' WHEN 'save_blocking' THEN 'requested' WHEN 'save_staged' THEN 'staged' WHEN 'save_written' THEN 'written'
       WHEN 'save_commit' THEN 'committed' ELSE 'loaded' END AS state,
     CASE WHEN m.kind = 'restore_end' THEN coalesce(m.step, p.resumed_from)
       -- a line without a number speaks of the last save that was asked for
