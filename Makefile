@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture docs clean
+.PHONY: help demo test check bench torture fuzz docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -47,11 +47,18 @@ check: $(VENV)/.testing  ## Lint and check types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.testing  ## Measure the speed of ingest
-	$(BIN)/python bench/ingest.py
+bench: $(VENV)/.testing  ## Measure the speed of reading beside ripgrep, and keep the table in bench/RESULTS.md
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[bench]'
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench --keep
 
 torture: $(VENV)/.testing  ## Injure ettlog in every way its tests know, at full length, and write docs/torture.md
 	$(BIN)/python -m tests.torture --write docs/torture.md
+
+FUZZ_SECONDS ?= 45
+
+fuzz: $(VENV)/.testing  ## Feed eight parsers with inputs made by Atheris, FUZZ_SECONDS each
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
 
 docs: $(VENV)/.testing  ## Write all pages that are made from the code anew, and build the site in build/site
 	$(BIN)/python -m tests.cli_reference > docs/cli.md

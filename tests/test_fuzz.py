@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.__main__ import TARGETS as NAMES
 from fuzz.targets import TARGETS, BrokenPromiseError, hold
 from tests.conftest import ROOT
 
@@ -20,6 +21,11 @@ def test_every_kept_input_is_survived(target: str) -> None:
     assert mine
     for path in mine:
         TARGETS[target](path.read_bytes())
+
+
+def test_the_fuzzer_knows_every_target() -> None:
+    """What is fuzzed is what is replayed."""
+    assert list(TARGETS) == list(NAMES)
 
 
 def test_corpus_is_small_and_has_no_other_folder() -> None:
