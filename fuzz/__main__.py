@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-
 TARGETS = ("lines", "reader", "stamps", "toml", "lake", "names", "shown", "whole")
 CORPUS = Path(__file__).parent / "corpus"
 INSTRUMENTED = ("ettlog.parse", "ettlog.manifest", "ettlog.sink", "ettlog.ingest", "ettlog.lake", "ettlog.settings")

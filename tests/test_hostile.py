@@ -100,7 +100,7 @@ def _number(cell: str) -> bool:
 def test_names_are_data(made: Made) -> None:
     """Every hostile name that can be printed is the name of a job, letter by letter, cut at 256 characters."""
     ran = ettlog("sql", "select job from job", "--format", "json", "--lake", made.lake)
-    held = {row["job"] for row in json.loads(ran.out)}
+    held = {row["job"] for row in json.loads(ran.out)["rows"]}
     for texts in corpus.NAMES.values():
         for text in texts:
             name = text.strip()

@@ -82,9 +82,9 @@ def files(*, big: bool = False) -> list[Case]:
 
 
 def _named(name: str, texts: tuple[str, ...]) -> Iterator[Case]:
-    """Yield the accounting of jobs of these names, and a log in which each stands on a line of its own."""
-    many = len(jobs.accounting(texts).splitlines())
-    yield Case(f"{name}/sacct.json", jobs.accounting(texts), None, total=many)
+    """Yield the description of jobs of these names, and a log in which each stands on a line of its own."""
+    data = jobs.accounting(texts, 100 * list(NAMES).index(name))
+    yield Case(f"{name}/batch.json", data, None, total=len(data.splitlines()))
     soup = b"".join(b"soup %03d: " % n + text.encode("utf-8", "surrogatepass") + b"\n" for n, text in enumerate(texts))
     yield Case(f"{name}/soup.log", step(1) + soup + step(2), None)
 

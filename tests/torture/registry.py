@@ -79,7 +79,7 @@ class Area(NamedTuple):
 AREAS: tuple[Area, ...] = (
     Area("F7", "the manifest damaged, then ingested again", "damaged_manifest", "faults", 454, 70),
     Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
-    Area("H1", "hostile files, names and texts, read at once and asked by every command", "hostile_corpus", "inputs", 550, 60),
+    Area("H1", "hostile files, names and texts, asked by every command", "hostile_corpus", "inputs", 550, 60),
 )
 
 
