@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture fuzz docs clean
+.PHONY: help demo test check bench torture fuzz mutate docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -59,6 +59,9 @@ FUZZ_SECONDS ?= 45
 fuzz: $(VENV)/.testing  ## Feed eight parsers with inputs made by Atheris, FUZZ_SECONDS each
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[fuzz]'
 	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
+
+mutate: $(VENV)/.testing  ## Change operators and constants one by one and see whether the narrow tests notice; hours
+	$(BIN)/python -m tests.mutate
 
 docs: $(VENV)/.testing  ## Write all pages that are made from the code anew, and build the site in build/site
 	$(BIN)/python -m tests.cli_reference > docs/cli.md
