@@ -21,7 +21,7 @@ _NONE: Ints = np.zeros(0, np.int64)
 WINDOWS = (1 << 12, 1 << 16)
 """Bytes looked at in turn for the dated line nearest to one place; the last size repeats."""
 
-NEAR, FAR = 4, 4096
+NEAR, FAR = 8, 4096
 """Lines before that are tried one by one, and the most bytes one of them may have."""
 
 MANY = 32

@@ -21,6 +21,9 @@ Ints = NDArray[np.int64]
 _MOST_LEFT = 0.8
 """Share of a block beyond which what is not covered is not copied out of it."""
 
+_LONG = 12
+"""Bytes of an anchor that is rare enough by itself: to look for a longer literal costs more at every start."""
+
 STEP = KIND_BY_NAME["step"].kind
 
 
@@ -129,7 +132,10 @@ def event_search(patterns: Sequence[Pattern], events: Sequence[int]) -> Search:
 
 
 def _literal(pattern: Pattern) -> bytes:
-    """Return what the text of a line must hold: the anchor, or a longer literal that the regex cannot do without."""
+    """Return what the text of a line must hold: the anchor, or where that is short a longer literal that the regex
+    cannot do without."""
+    if len(pattern.anchor) >= _LONG:
+        return pattern.anchor
     return max(pattern.anchor, needle(pattern.expression), key=len)
 
 

@@ -24,6 +24,9 @@ _TEXTS = {"event": ("name",), "alloc": ("name", "task", "reason")}
 """Columns of the lake that hold a text as the log has it."""
 _WORTH = r"(?i)pass|pwd|secret|token|key|credential|auth|bearer|basic|cookie|://|@|sig=|/home/|/users/|/u/|[\w+/-]{20}"
 """What a stored text must hold to be worth the search: RE2 finds it in a column at once."""
+_WORTH_HERE = re.compile(_WORTH.encode())
+_SMALL = 1 << 18
+"""Bytes of a column up to which it is searched without RE2."""
 
 
 @functools.lru_cache(1)
@@ -127,7 +130,6 @@ def _changed(rows: Any, changes: Iterable[tuple[str, Callable[[str], str]]]) -> 
 def _column(column: Any, change: Callable[[str], str]) -> Any:
     """Return a column of texts or words with each value changed; the same object where none changes."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if isinstance(column, pa.ChunkedArray):
         chunks = [_column(chunk, change) for chunk in column.chunks]
@@ -136,13 +138,23 @@ def _column(column: Any, change: Callable[[str], str]) -> Any:
     if isinstance(column, pa.DictionaryArray):
         words = _column(column.dictionary, change)
         return column if words is column.dictionary else _recoded(column, words)
-    if change is stored and not pc.any(pc.match_substring_regex(column, _WORTH)).as_py():
+    if change is stored and not _may_change(column):
         return column
     values = column.to_pylist()
     known = {value: change(value) for value in set(values) if value is not None}
     if all(old == new for old, new in known.items()):
         return column
     return pa.array([None if value is None else known[value] for value in values], column.type)
+
+
+def _may_change(column: Any) -> bool:
+    """Tell whether a column of texts holds one that is worth the search."""
+    text = column.buffers()[2]
+    if text is None or text.size < _SMALL:  # to import RE2's home would cost more
+        return text is not None and _WORTH_HERE.search(text) is not None
+    import pyarrow.compute as pc
+
+    return bool(pc.any(pc.match_substring_regex(column, _WORTH)).as_py())
 
 
 def _recoded(column: Any, words: Any) -> Any:
