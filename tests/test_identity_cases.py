@@ -150,7 +150,7 @@ CASES = {
     "another cluster, same name": Case(other_cluster, "1 new, 1 skipped", 3, "a.log west/a.log"),
 }
 """Where one job's record stands in two files, the lake holds two records of it, and one job. Files are taken in the
-order of their names: of a rotation, `a.log` is replaced before `a.log.1` is seen, which then is new with the same facts."""
+order of their names: of a rotation, `a.log` is replaced before `a.log.1` is seen, which is new with the same facts."""
 
 
 def ingest(folder: Path) -> str:
