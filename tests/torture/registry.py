@@ -78,7 +78,7 @@ class Area(NamedTuple):
 
 AREAS: tuple[Area, ...] = (
     Area("F1", "each call of an ingest killed or failed", "ingest_faults", "faults", 560, 60),
-    Area("F6", "every state of the disk after a power cut", "power", "states", 220, 90),
+    Area("F6", "every state of the disk after a power cut", "power", "states", 300, 90),
     Area("F7", "the manifest damaged, then ingested again", "damaged_manifest", "faults", 454, 70),
     Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
 )
