@@ -10,7 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ettlog
 from ettlog import durable, lake
+from ettlog.errors import EttlogError
+from ettlog.ingest import IngestOptions
 from tests.torture import shim
 
 
@@ -25,7 +28,7 @@ def act(case: dict[str, Any]) -> None:
     trap = shim.Trap(**case["trap"]) if case.get("trap") else None
     if trap is not None:
         shim.arm(trap)
-    code = _command(case["args"])
+    code = CALLS[case["call"]](case["args"]) if case.get("call") else _command(case["args"])
     sys.stdout.flush()
     sys.stderr.flush()
     if trap is not None and trap.seen:
@@ -44,6 +47,22 @@ def _command(args: list[str]) -> int:
     except BaseException as error:  # noqa: BLE001  (what a real process would do with it)
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
+
+
+def _account(args: list[str]) -> int:
+    """Ingest a folder (logs, lake) and print what became of each file, in place of the words of the command."""
+    try:
+        report = ettlog.ingest([args[0]], args[1], options=IngestOptions(workers=1))
+    except EttlogError as error:
+        print(f"ettlog: {error}", file=sys.stderr)
+        return error.exit_code
+    files = {file.name: file.state for file in report.files}
+    print(json.dumps({"files": files, "not_read": [item.name for item in report.not_read]}))
+    return 0
+
+
+CALLS: dict[str, Callable[[list[str]], int]] = {"account": _account}
+"""What a child may do other than run the command line."""
 
 
 def _no_data_fsync() -> None:
