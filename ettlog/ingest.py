@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ettlog import config as config_of
-from ettlog import discover, gone, lake, listed, shards, workers
+from ettlog import discover, lake, listed, shards, workers
 from ettlog.commit import STATES, Committer, FileReport, IngestReport
 from ettlog.config import Config
 from ettlog.manifest import SourceEntry
@@ -97,8 +97,6 @@ def ingest(
         count = options.workers or _workers_for(found.files)
         answers = workers.run(tasks, folders, formats, count)
         Committer(writer, report).take(_watched(answers, found.files, progress))
-        if options.shard is None:  # of what another shard reads, this one knows nothing
-            gone.settle(writer, paths, options.label)
         report.sources = len(writer.state.owners)
         if options.shard is not None:
             shards.end(writer.path, options.shard, [(file.name, file.why) for file in report.rejected])
