@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from ettlog.lake import Lake
 from ettlog.parse import blocks
 from tests.ingesting import accounting, tree
@@ -102,7 +104,7 @@ def _facts(case: Path) -> dict[str, bytes]:
 @contextmanager
 def changing(path: Path, change: Callable[[Path], object], moment: int) -> Iterator[None]:
     """Change a file once: when it is opened, after the first bytes of it were read, or after the last."""
-    real_open, real_read, done = blocks.os.open, blocks.Stored.readinto, [False]
+    real_open, real_read, done = os.open, blocks.Stored.readinto, [False]
 
     def now(due: bool) -> None:
         if due and not done[0]:
@@ -118,8 +120,7 @@ def changing(path: Path, change: Callable[[Path], object], moment: int) -> Itera
         now(moment == 1 or (moment == 2 and not self.left))
         return got
 
-    blocks.os.open, blocks.Stored.readinto = opening, reading  # type: ignore[method-assign,assignment]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "open", opening)
+        patch.setattr(blocks.Stored, "readinto", reading)
         yield
-    finally:
-        blocks.os.open, blocks.Stored.readinto = real_open, real_read  # type: ignore[method-assign]

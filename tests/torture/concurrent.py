@@ -9,8 +9,10 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import ettlog
 from ettlog import manifest
 from ettlog.errors import LakeError
+from ettlog.ingest import IngestOptions
 from ettlog.lake import Lake
 from tests.ingesting import accounting
 from tests.torture import lakes
@@ -62,7 +64,7 @@ def _round(nursery: Nursery, folder: Path, many: int, chance: random.Random) -> 
         yield f"the repair ended with {mended.code}: {mended.err[-200:]!r}"
     lakes.again(folder, label="logs")
     (folder / "alone").mkdir()
-    lakes.ingest([logs], folder / "alone/lake")
+    ettlog.ingest([logs], folder / "alone/lake", options=IngestOptions(workers=1))
     if not lakes.same(lake, folder / "alone/lake"):
         yield "the lake is not that of one ingest alone"
     yield from _listed_once(lake)

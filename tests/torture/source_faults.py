@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tests.ingesting import accounting
 from tests.torture import invariants, lakes, shim
-from tests.torture.nursery import Nursery
+from tests.torture.nursery import Ended, Nursery
 from tests.torture.registry import Outcome
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def plan(nursery: Nursery, start: Path, folder: Path) -> Iterator[Case]:
             yield from (Case(kind, at, error) for error in ERRORS)
 
 
-def _ingest(nursery: Nursery, case: Path, trap: shim.Trap | None = None) -> invariants.Ended:
+def _ingest(nursery: Nursery, case: Path, trap: shim.Trap | None = None) -> Ended:
     return nursery.run([str(case / "logs"), str(case / "lake")], trap, call="account")
 
 
