@@ -83,7 +83,7 @@ AREAS: tuple[Area, ...] = (
     Area("F6", "every state of the disk after a power cut", "power", "states", 300, 90),
     Area("F7", "the manifest damaged, then ingested again", "damaged_manifest", "faults", 454, 70),
     Area("F8", "data files damaged, then opened and checked", "damaged_facts", "faults", 2000, 200),
-    Area("F10", "ingests, readers and repairs at once, one killed", "concurrent", "executions", 50, 4),
+    Area("F10", "ingests, readers and repairs at once, one killed", "racing", "executions", 50, 4),
     Area("F11", "killed half way, and killed again while healing", "compound", "faults", 81, 16),
     Area("F12", "a log that changes while it is read", "changing_sources", "faults", 24, 24),
     Area("F13", "the clock of the machine anywhere and backwards", "clocks", "executions", 6, 6),
