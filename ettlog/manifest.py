@@ -60,6 +60,8 @@ class SourceEntry:
     clock: str = "none"
     parser: int = 0
     rules: str = ""
+    text: str = ""
+    """BLAKE3 of the text of a compressed file: what its key is made of, so that it is the twin of the plain one."""
     supersedes: str | None = None
     relation: str | None = None
     of: str | None = None
@@ -67,7 +69,7 @@ class SourceEntry:
 
 _FIELDS = (
     "op", "path", "key", "digest", "bytes", "lines", "n_lines", "files", "formats", "state", "inferences", "unmatched",
-    "hints", "first_us", "last_us", "clock", "parser", "rules", "supersedes", "relation", "of",
+    "hints", "first_us", "last_us", "clock", "parser", "rules", "text", "supersedes", "relation", "of",
 )  # fmt: skip
 _NULLABLE = ("first_us", "last_us", "supersedes", "relation", "of")
 
@@ -164,7 +166,7 @@ def _check(entry: SourceEntry) -> None:
         raise DamagedError("it holds a count that is none")
     if not all(us is None or (type(us) is int and abs(us) <= _MOST) for us in (entry.first_us, entry.last_us)):
         raise DamagedError("it holds an instant that is none")
-    texts = (entry.digest, entry.state, entry.clock, entry.rules, *entry.hints.values())
+    texts = (entry.digest, entry.state, entry.clock, entry.rules, entry.text, *entry.hints.values())
     optional = (entry.supersedes, entry.relation, entry.of)
     if not all(isinstance(text, str) for text in (*texts, *(one for one in optional if one is not None))):
         raise DamagedError("it holds a text that is none")
