@@ -75,10 +75,11 @@ def _changed(node: ast.AST) -> str:
         old_op = type(node.ops[0])
         node.ops[0] = _SWAPS[old_op]()  # type: ignore[call-overload]
         return f"{old_op.__name__} -> {type(node.ops[0]).__name__}"
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         old_value = node.value
-        node.value = not old_value if isinstance(old_value, bool) else old_value + 1  # type: ignore[operator]
-        return f"{old_value} -> {node.value}"
+        new = not old_value if isinstance(old_value, bool) else old_value + 1
+        node.value = new
+        return f"{old_value} -> {new}"
     if isinstance(node, ast.If):
         node.test = ast.UnaryOp(ast.Not(), node.test)
         return "if -> if not"
