@@ -12,6 +12,7 @@
 -- covered: steps covered
 -- printed_us: printed duration of the line's steps
 -- dated: whether the instant was printed
+-- unsure: whether its steps may have been made before: a start before it breaks off in its logs, and had the time for them
 -- estimated: whether work_us rests on the estimate of a steady step
 -- no: number of the source
 -- line: line number in the source
@@ -57,16 +58,27 @@ safe AS (
   LEFT JOIN _save AS c ON c.job = t.job AND c.k = t.k AND c.state IN ('committed', 'loaded')
   GROUP BY p.gid - p.k
 ),
+torn AS (
+  SELECT p.gid, p.gid - p.k AS jid, max(l.step) + (least(min(t.ended_us), min(p.held_to_us)) - max(l.at_us)) // max(y.steady_us) + 1 AS step
+  FROM _placed AS p JOIN _start AS t ON t.job = p.job AND t.k = p.k
+  LEFT JOIN _line AS l ON l.gid = p.gid LEFT JOIN _steady AS y ON y.gid = p.gid
+  WHERE p.steps_cut
+  GROUP BY p.gid, p.gid - p.k
+),
+doubt AS (
+  SELECT g.gid, max(coalesce(r.step, 9000000000000000000)) AS step
+  FROM _placed AS g JOIN torn AS r ON r.jid = g.gid - g.k AND r.gid < g.gid GROUP BY g.gid
+),
 judged AS (
-  SELECT w.*, CASE
+  SELECT w.*, coalesce(w.step - w.covered < d.step, FALSE) AS unsure, CASE
       -- where every line of the job tells the samples consumed, they decide: a step number means little when the batch changed
       WHEN w.samples > w.samples_before
         THEN greatest(least((coalesce(w.high_samples, 0) - w.samples_before) * w.covered // (w.samples - w.samples_before), w.covered), 0)
       ELSE greatest(least(w.high - (w.step - w.covered), w.covered), 0) END AS replayed,
     CASE WHEN s.gone THEN greatest(w.step - s.step, 0) ELSE 0 END AS beyond
-  FROM worked AS w JOIN safe AS s ON s.jid = w.jid
+  FROM worked AS w JOIN safe AS s ON s.jid = w.jid LEFT JOIN doubt AS d ON d.gid = w.gid
 )
 SELECT gid, CASE WHEN opens THEN warm_us ELSE begin_us END AS begin_us, work_us, at_us AS end_us, pass,
-  step - covered + 1 AS first_step, step, replayed, least(beyond, covered - replayed) AS lost, covered, total_us AS printed_us, dated,
+  step - covered + 1 AS first_step, step, replayed, least(beyond, covered - replayed) AS lost, covered, total_us AS printed_us, dated, unsure,
   opens AND steady_us IS NOT NULL AS estimated, no, line
 FROM judged
