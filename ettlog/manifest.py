@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import zlib
@@ -35,7 +36,8 @@ class SourceEntry:
     """One manifest line: what was read from one source, and where its facts lie.
 
     `files` maps a table (`event`, `step`, `alloc`) to its data file; instants are microseconds since 1970 UTC.
-    `op` is `add`, `duplicate` (`of` names the path whose facts stand for this one too) or `remove`.
+    `op` is `add`, `duplicate` (`of` names the path whose facts stand for this one too) or `remove`. `rules` names the
+    format files and options it was read with.
     """
 
     op: str
@@ -55,6 +57,7 @@ class SourceEntry:
     last_us: int | None = None
     clock: str = "none"
     parser: int = 0
+    rules: str = ""
     supersedes: str | None = None
     relation: str | None = None
     of: str | None = None
@@ -62,7 +65,7 @@ class SourceEntry:
 
 _FIELDS = (
     "op", "path", "key", "digest", "bytes", "lines", "n_lines", "files", "formats", "state", "inferences", "unmatched",
-    "hints", "first_us", "last_us", "clock", "parser", "supersedes", "relation", "of",
+    "hints", "first_us", "last_us", "clock", "parser", "rules", "supersedes", "relation", "of",
 )  # fmt: skip
 _NULLABLE = ("first_us", "last_us", "supersedes", "relation", "of")
 
@@ -154,6 +157,8 @@ def _check(entry: SourceEntry) -> None:
     numbers = (entry.bytes, entry.n_lines, *entry.lines.values(), *entry.formats.values())
     if not all(isinstance(number, int) and number >= 0 for number in numbers):
         raise DamagedError("it holds a count that is none")
+    if not isinstance(entry.rules, str):
+        raise DamagedError("its rules are no text")
 
 
 def safe_path(path: object) -> bool:
@@ -177,6 +182,8 @@ class State:
     """Length of the manifest in bytes."""
     unended: bool = False
     """The last line is whole but for its newline."""
+    left_out: int = 0
+    """Lines that have an end and cannot be used."""
 
     def apply(self, entry: SourceEntry) -> None:
         """Take one entry into the state; a later entry of a path stands for the earlier ones."""
@@ -218,6 +225,7 @@ def read(path: Path) -> State:
     state.whole_bytes = len(data) - len(tail)
     for number, line in enumerate(lines, 1):
         _take(state, number, line)
+    state.left_out = len(state.problems)
     if tail:
         before = len(state.problems)
         _take(state, len(lines) + 1, tail)
@@ -227,6 +235,17 @@ def read(path: Path) -> State:
     return state
 
 
+def chains(path: Path) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return what a manifest tells of changes: path and key of facts -> the key they superseded, and the relation."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for line in path.read_bytes().splitlines():
+        with contextlib.suppress(DamagedError):
+            entry = decode(line)
+            if entry.supersedes is not None and entry.relation is not None:
+                found[entry.path, entry.key] = (entry.supersedes, entry.relation)
+    return found
+
+
 def _take(state: State, number: int, line: bytes) -> None:
     if not line.strip():
         return
@@ -234,3 +253,13 @@ def _take(state: State, number: int, line: bytes) -> None:
         state.apply(decode(line))
     except DamagedError as error:
         state.problems.append(f"{NAME}:{number}: this line is left out: {error}")
+
+
+def sound_lines(path: Path) -> bytes:
+    """Return the lines of a manifest that can be used, each as it stands there, in their order."""
+    kept = []
+    for line in path.read_bytes().splitlines(keepends=True):
+        with contextlib.suppress(DamagedError):
+            decode(line)
+            kept.append(line.rstrip(b"\r\n") + b"\n")
+    return b"".join(kept)
