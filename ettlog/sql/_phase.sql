@@ -40,6 +40,7 @@ followed AS (
 stopped AS (
   SELECT p.job, p.k, p.first_us, p.ready_us, p.last_us, p.train_us, p.held_to_us, p.last_in_allocation, s.end_state, s.ended_us,
     w.begin_us AS loop_us, w.end_us AS step_end_us, f.begin_us AS new_us, t.init_us, t.left_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
+    CASE WHEN o.stays THEN o.next_us END AS next_us,
     greatest(w.end_us, CASE
       WHEN s.end_state = 'completed' THEN coalesce(w.end_us, CASE WHEN p.train_us <= t.left_us THEN t.left_us END, p.train_us, t.init_us, p.last_us)
       WHEN s.end_state IN ('unknown', 'truncated') THEN p.last_us
@@ -62,5 +63,6 @@ SELECT job, k, least(first_us, loop_us, ready_us) AS begin_us,
     THEN least(stop_us, greatest(step_end_us, train_us, waited_us, alive_us, stalled_us)) END AS progress_us,
   stop_us, coalesce(left_us > greatest(step_end_us, waited_us, alive_us) + 5000000, FALSE) AS silent,
   CASE WHEN last_in_allocation AND held_to_us IS NOT NULL THEN greatest(stop_us, held_to_us)
-    ELSE greatest(stop_us, last_us, ended_us) END AS done_us
+    -- the next start in the same hardware ends this one, whatever some of its ranks say later
+    ELSE greatest(stop_us, least(greatest(last_us, ended_us), next_us)) END AS done_us
 FROM stopped

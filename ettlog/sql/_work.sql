@@ -1,5 +1,5 @@
 -- One row per step line: the time its steps took, what the first took beyond a steady step, and how much of it was new.
--- needs: _line, _steady, _placed, _start, _save, mark
+-- needs: _line, _steady, _placed, _start, _save, mark, lifecycle_kind, lifecycle_part
 -- gid: number of the start over all jobs
 -- begin_us: the line's time begins; contiguous with the line before where the difference is small
 -- work_us: the steps' own work begins: later than begin_us only for the first line of a start
@@ -12,7 +12,7 @@
 -- covered: steps covered
 -- printed_us: printed duration of the line's steps
 -- dated: whether the instant was printed
--- unsure: whether its steps may have been made before: a start before it breaks off in its logs, and had the time for them
+-- unsure: whether its steps may have been made before, by a start whose logs break off; or start-up went on in its work
 -- estimated: whether work_us rests on the estimate of a steady step
 -- no: number of the source
 -- line: line number in the source
@@ -69,8 +69,14 @@ doubt AS (
   SELECT g.gid, max(coalesce(r.step, 9000000000000000000)) AS step
   FROM _placed AS g JOIN torn AS r ON r.jid = g.gid - g.k AND r.gid < g.gid GROUP BY g.gid
 ),
+late AS (
+  SELECT DISTINCT w.gid
+  FROM worked AS w JOIN mark AS m ON m.gid = w.gid AND m.at_us > w.work_us + 5000000 AND m.at_us <= w.at_us
+  JOIN lifecycle_kind AS k ON k.kind = m.kind AND k.edge = 'end' JOIN lifecycle_part AS p ON p.part = k.part AND p.component = 'trainer_init'
+  WHERE w.opens
+),
 judged AS (
-  SELECT w.*, coalesce(w.step - w.covered < d.step, FALSE) AS unsure, CASE
+  SELECT w.*, coalesce(w.step - w.covered < d.step, FALSE) OR (w.opens AND w.gid IN (SELECT gid FROM late)) AS unsure, CASE
       -- where every line of the job tells the samples consumed, they decide: a step number means little when the batch changed
       WHEN w.samples > w.samples_before
         THEN greatest(least((coalesce(w.high_samples, 0) - w.samples_before) * w.covered // (w.samples - w.samples_before), w.covered), 0)
