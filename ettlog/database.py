@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ettlog.errors import LakeError
 from ettlog.facts import SHAPES
+from ettlog.scratch import scratch
 from ettlog.sink import ident
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _config() -> dict[str, str | bool | int | float | list[str]]:
         "memory_limit": MEMORY,
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
-        "temp_directory": str(Path(tempfile.gettempdir()) / "ettlog-spill"),
+        "temp_directory": str(scratch() / "spill"),
     }
 
 
