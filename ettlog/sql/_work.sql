@@ -76,13 +76,13 @@ late AS (
   WHERE w.opens
 ),
 judged AS (
-  SELECT w.*, coalesce(w.step - w.covered < d.step, FALSE) OR (w.opens AND w.gid IN (SELECT gid FROM late)) AS unsure, CASE
+  SELECT w.*, coalesce(w.step - w.covered < d.step, FALSE) OR (w.opens AND t.gid IS NOT NULL) AS unsure, CASE
       -- where every line of the job tells the samples consumed, they decide: a step number means little when the batch changed
       WHEN w.samples > w.samples_before
         THEN greatest(least((coalesce(w.high_samples, 0) - w.samples_before) * w.covered // (w.samples - w.samples_before), w.covered), 0)
       ELSE greatest(least(w.high - (w.step - w.covered), w.covered), 0) END AS replayed,
     CASE WHEN s.gone THEN greatest(w.step - s.step, 0) ELSE 0 END AS beyond
-  FROM worked AS w JOIN safe AS s ON s.jid = w.jid LEFT JOIN doubt AS d ON d.gid = w.gid
+  FROM worked AS w JOIN safe AS s ON s.jid = w.jid LEFT JOIN doubt AS d ON d.gid = w.gid LEFT JOIN late AS t ON t.gid = w.gid
 )
 SELECT gid, CASE WHEN opens THEN warm_us ELSE begin_us END AS begin_us, work_us, at_us AS end_us, pass,
   step - covered + 1 AS first_step, step, replayed, least(beyond, covered - replayed) AS lost, covered, total_us AS printed_us, dated, unsure,
