@@ -19,7 +19,7 @@ WITH point AS (
   SELECT job, k, begin_us, 'other', '', TRUE, NULL, '', 0, 0 FROM _phase
   UNION ALL
   -- where no step was made, start-up ends with the start: that is printed where its logs tell how it ended
-  SELECT h.job, h.k, h.loop_us, 'other', 'end', h.step_end_us IS NOT NULL OR s.told, NULL, '', 0, 2
+  SELECT h.job, h.k, h.loop_us, 'other', 'end', coalesce(h.loop_dated, s.told), NULL, '', 0, 2
   FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
 ),
 tiled AS (

@@ -12,7 +12,8 @@
 -- covered: steps covered
 -- printed_us: printed duration of the line's steps
 -- dated: whether the instant was printed
--- unsure: whether its steps may have been made before, by a start whose logs break off; or start-up went on in its work
+-- unsure: whether its steps may have been made before, by a start whose logs break off; or start-up went on in its work;
+-- or it prints no duration and came a quarter of it late: a save whose line is lost may lie in it
 -- estimated: whether work_us rests on the estimate of a steady step
 -- no: number of the source
 -- line: line number in the source
@@ -62,12 +63,10 @@ torn AS (
   SELECT p.gid, p.gid - p.k AS jid, max(l.step) + (least(min(t.ended_us), min(p.held_to_us)) - max(l.at_us)) // max(y.steady_us) + 1 AS step
   FROM _placed AS p JOIN _start AS t ON t.job = p.job AND t.k = p.k
   LEFT JOIN _line AS l ON l.gid = p.gid LEFT JOIN _steady AS y ON y.gid = p.gid
-  WHERE p.steps_cut
-  GROUP BY p.gid, p.gid - p.k
+  WHERE p.steps_cut GROUP BY p.gid, p.gid - p.k
 ),
 doubt AS (
-  SELECT g.gid, max(coalesce(r.step, 9000000000000000000)) AS step
-  FROM _placed AS g JOIN torn AS r ON r.jid = g.gid - g.k AND r.gid < g.gid GROUP BY g.gid
+  SELECT g.gid, max(coalesce(r.step, 9000000000000000000)) AS step FROM _placed AS g JOIN torn AS r ON r.jid = g.gid - g.k AND r.gid < g.gid GROUP BY g.gid
 ),
 late AS (
   SELECT DISTINCT w.gid
@@ -76,7 +75,8 @@ late AS (
   WHERE w.opens
 ),
 judged AS (
-  SELECT w.*, coalesce(w.step - w.covered < d.step, FALSE) OR (w.opens AND t.gid IS NOT NULL) AS unsure, CASE
+  SELECT w.*, coalesce(w.step - w.covered < d.step, FALSE) OR (w.opens AND t.gid IS NOT NULL)
+    OR (w.total_us IS NULL AND w.begin_us = w.before_us AND w.at_us - w.begin_us > w.steady_us * 5 // 4 + 1000000) AS unsure, CASE
       -- where every line of the job tells the samples consumed, they decide: a step number means little when the batch changed
       WHEN w.samples > w.samples_before
         THEN greatest(least((coalesce(w.high_samples, 0) - w.samples_before) * w.covered // (w.samples - w.samples_before), w.covered), 0)
