@@ -13,7 +13,7 @@
 -- printed_us: printed duration of the line's steps
 -- dated: whether the instant was printed
 -- unsure: whether its steps may have been made before, by a start whose logs break off; or start-up went on in its work;
--- or it prints no duration and came a quarter of it late: a save whose line is lost may lie in it
+-- or it prints no duration, and came a quarter of it late or with a line before it missing: a save may lie in it that no line tells
 -- estimated: whether work_us rests on the estimate of a steady step
 -- no: number of the source
 -- line: line number in the source
@@ -47,7 +47,7 @@ warm AS (
 worked AS (
   SELECT b.*, CASE WHEN b.opens THEN greatest(coalesce(w.compiled_us, b.begin_us),
       CASE WHEN b.steady_us IS NULL THEN b.begin_us ELSE b.at_us - b.steady_us END) ELSE b.begin_us END AS work_us,
-    coalesce(w.compiled_us, b.begin_us) AS warm_us,
+    coalesce(w.compiled_us, b.begin_us) AS warm_us, min(CASE WHEN NOT b.opens THEN b.covered END) OVER (PARTITION BY b.gid) AS stride,
     coalesce(max(b.step) OVER v, -1) AS high, max(b.samples) OVER v AS high_samples
   FROM begun AS b LEFT JOIN warm AS w ON w.gid = b.gid
   WINDOW v AS (PARTITION BY b.jid ORDER BY b.gid, b.pass, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
@@ -69,14 +69,14 @@ doubt AS (
   SELECT g.gid, max(coalesce(r.step, 9000000000000000000)) AS step FROM _placed AS g JOIN torn AS r ON r.jid = g.gid - g.k AND r.gid < g.gid GROUP BY g.gid
 ),
 late AS (
-  SELECT DISTINCT w.gid
-  FROM worked AS w JOIN mark AS m ON m.gid = w.gid AND m.at_us > w.work_us + 5000000 AND m.at_us <= w.at_us
+  SELECT DISTINCT w.gid FROM worked AS w JOIN mark AS m ON m.gid = w.gid AND m.at_us > w.work_us + 5000000 AND m.at_us <= w.at_us
   JOIN lifecycle_kind AS k ON k.kind = m.kind AND k.edge = 'end' JOIN lifecycle_part AS p ON p.part = k.part AND p.component = 'trainer_init'
   WHERE w.opens
 ),
 judged AS (
   SELECT w.*, coalesce(w.step - w.covered < d.step, FALSE) OR (w.opens AND t.gid IS NOT NULL)
-    OR (w.total_us IS NULL AND w.begin_us = w.before_us AND w.at_us - w.begin_us > w.steady_us * 5 // 4 + 1000000) AS unsure, CASE
+    OR coalesce(w.total_us IS NULL AND w.begin_us = w.before_us
+      AND (w.covered >= 2 * w.stride OR w.at_us - w.begin_us > w.steady_us * 5 // 4 + 1000000), FALSE) AS unsure, CASE
       -- where every line of the job tells the samples consumed, they decide: a step number means little when the batch changed
       WHEN w.samples > w.samples_before
         THEN greatest(least((coalesce(w.high_samples, 0) - w.samples_before) * w.covered // (w.samples - w.samples_before), w.covered), 0)
