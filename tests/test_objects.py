@@ -15,7 +15,7 @@ from ettlog.cli import app
 from ettlog.engine.reading import reader
 from ettlog.errors import UsageError
 from ettlog.ingest import IngestOptions, ingest
-from tests.engines import FIXTURES
+from tests.engines import FIXTURES, held
 
 KEY, SECRET = "AKIAHERON", "hush-hush-secret"
 LOGS = FIXTURES / "messy/logs"
@@ -50,11 +50,6 @@ def put(store: Any, key: str, data: bytes) -> None:
     """Write an object."""
     with store.open_output_stream(key, compression=None) as stream:
         stream.write(data)
-
-
-def held(lake: Path) -> dict[str, bytes]:
-    """Return every file of a lake with its bytes."""
-    return {str(path.relative_to(lake)): path.read_bytes() for path in lake.rglob("*") if path.is_file()}
 
 
 @pytest.mark.usefixtures("store")
