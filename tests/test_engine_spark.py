@@ -28,7 +28,7 @@ SETTINGS = {
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_two_executors_give_the_same_lake_relations_and_answers(tmp_path: Path) -> None:
-    """Logs read and relations computed by two executors of Spark differ in no byte and no value from those made here."""
+    """What two executors of Spark read and compute differs in no byte and no value from what is made here."""
     if shutil.which("java") is None or not (SPARK / "pyspark/jars").is_dir():
         pytest.skip("needs a JRE (apt-get install openjdk-17-jre-headless) and Spark with its Java part: make spark")
     (tmp_path / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in SETTINGS.items()))
