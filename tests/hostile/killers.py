@@ -46,8 +46,13 @@ def worst(pattern: formats.Pattern) -> Worst:
     units = list(format_time.units(pattern, format_proof.tree_of(pattern, formats.FOLDER)))
     took = [seconds(pattern, format_time.killer(unit, format_time.KILLER), 2) for unit in units]
     slowest = units[max(range(len(units)), key=took.__getitem__)]
-    exponent = min(_exponent(pattern, slowest, rounds) for rounds in (2, 6)) if max(took) > NOISE_S else 0.0
-    least = seconds(pattern, format_time.killer(slowest, format_time.KILLER), 4)
+    exponent, least = 0.0, min(seconds(pattern, format_time.killer(slowest, format_time.KILLER), 4), max(took))
+    for rounds in (2, 6, 12, 24):  # other processes make a machine slower, never faster: what is good once is good
+        if least > format_time.MAX_SECONDS:
+            least = min(least, seconds(pattern, format_time.killer(slowest, format_time.KILLER), rounds))
+        if max(took) > NOISE_S and (rounds == 2 or exponent > GROWTH):
+            found = _exponent(pattern, slowest, rounds)
+            exponent = found if rounds == 2 else min(exponent, found)
     return Worst(f"{pattern.format}.{pattern.name}", len(units), least, exponent, slowest[0] + slowest[1])
 
 
