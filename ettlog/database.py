@@ -112,6 +112,26 @@ def copy_in(
     con.from_arrow(table).project(", ".join(values)).insert_into(name)
 
 
+def engine() -> str:
+    """Return name and version of the engine: another one may order or round in another way."""
+    import duckdb
+
+    return f"duckdb {duckdb.__version__}"
+
+
+def load(con: duckdb.DuckDBPyConnection, name: str, file: Path, types: Mapping[str, str]) -> bool:
+    """Copy a relation from a Parquet file into the database, with these columns and types; False where it cannot be."""
+    import duckdb
+
+    columns = ", ".join(f"{ident(column)}::{kind} AS {ident(column)}" for column, kind in types.items())
+    try:
+        read = con.read_parquet(str(file.resolve()), hive_partitioning=False)
+        con.execute(f"CREATE TEMP TABLE {ident(name)} AS {read.project(columns).sql_query()}")
+    except duckdb.Error:
+        return False
+    return True
+
+
 def views(connection: duckdb.DuckDBPyConnection, folder: Path) -> set[str]:
     """Make a view over each Parquet file of a folder, and return their names; raise LakeError for a damaged file."""
     import duckdb

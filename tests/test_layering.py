@@ -18,8 +18,8 @@ LAYERS = (
     {"errors", "lifecycle", "schema", "sink", "markup", "windows", "conventions"},
     {"parse"},
     {"config", "settings"},
-    {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"},
-    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact"},
+    {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity", "kept"},
+    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "keeping"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "explain", "lacks"}
