@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check bench torture docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -49,6 +49,9 @@ check: $(VENV)/.testing  ## Lint and check types
 
 bench: $(VENV)/.testing  ## Measure the speed of ingest
 	$(BIN)/python bench/ingest.py
+
+torture: $(VENV)/.testing  ## Injure ettlog in every way its tests know, at full length, and write docs/torture.md
+	$(BIN)/python -m tests.torture --write docs/torture.md
 
 docs: $(VENV)/.testing  ## Write all pages that are made from the code anew, and build the site in build/site
 	$(BIN)/python -m tests.cli_reference > docs/cli.md

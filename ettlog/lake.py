@@ -313,9 +313,15 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def _heal(path: Path) -> State:
-    """Read the manifest for writing: end its last whole line, cut off a torn one (it was never acknowledged)."""
+    """Read the manifest for writing: end its last whole line, cut off a torn one (it was never acknowledged).
+
+    Where lines in its middle are damaged, it is written anew without them: their sources are new again.
+    """
     try:
         state = manifest.read(path)
+        if state.left_out:
+            durable.replace_file(path.parent, path.name, manifest.sound_lines(path))
+            return state
     except OSError as error:
         raise durable.failed("cannot read the manifest", path, error) from error
     if state.unended:

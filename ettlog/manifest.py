@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import zlib
@@ -177,6 +178,8 @@ class State:
     """Length of the manifest in bytes."""
     unended: bool = False
     """The last line is whole but for its newline."""
+    left_out: int = 0
+    """Lines that have an end and cannot be used."""
 
     def apply(self, entry: SourceEntry) -> None:
         """Take one entry into the state; a later entry of a path stands for the earlier ones."""
@@ -218,6 +221,7 @@ def read(path: Path) -> State:
     state.whole_bytes = len(data) - len(tail)
     for number, line in enumerate(lines, 1):
         _take(state, number, line)
+    state.left_out = len(state.problems)
     if tail:
         before = len(state.problems)
         _take(state, len(lines) + 1, tail)
@@ -234,3 +238,13 @@ def _take(state: State, number: int, line: bytes) -> None:
         state.apply(decode(line))
     except DamagedError as error:
         state.problems.append(f"{NAME}:{number}: this line is left out: {error}")
+
+
+def sound_lines(path: Path) -> bytes:
+    """Return the lines of a manifest that can be used, each as it stands there, in their order."""
+    kept = []
+    for line in path.read_bytes().splitlines(keepends=True):
+        with contextlib.suppress(DamagedError):
+            decode(line)
+            kept.append(line.rstrip(b"\r\n") + b"\n")
+    return b"".join(kept)

@@ -1,0 +1,49 @@
+"""Run every area at its full floors and print the table: `python -m tests.torture [--only F1,F2] [--write PAGE]`."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.torture import page
+from tests.torture.registry import AREAS, Run, Scope, memory, run
+
+
+def main() -> int:
+    """Run the areas that were asked for; return 1 when any of them failed."""
+    told = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
+    told.add_argument("--only", default="", help="names of areas, separated by commas")
+    told.add_argument("--sample", action="store_true", help="run the small slice that the tests run")
+    told.add_argument("--seed", type=int, default=1)
+    told.add_argument("--write", type=Path, help="write the page with the table here")
+    asked = told.parse_args()
+    names = {name for name in asked.only.split(",") if name}
+    unknown = names - {area.name for area in AREAS}
+    if unknown:
+        told.error(f"no such area: {', '.join(sorted(unknown))}")
+    chosen = [area.name for area in AREAS if not names or area.name in names]
+    with tempfile.TemporaryDirectory(prefix="ettlog-torture-", dir=memory()) as folder:
+        runs = [_watched(name, Path(folder), not asked.sample, asked.seed) for name in chosen]
+    text = page.table(runs)
+    print(text)
+    if asked.write:
+        asked.write.write_text(page.whole(runs, asked.seed))
+    return int(any(one.outcome.failures for one in runs))
+
+
+def _watched(name: str, folder: Path, full: bool, seed: int) -> Run:
+    """Run one area and say on stderr how it went, failure by failure."""
+    area = next(area for area in AREAS if area.name == name)
+    done = run(area, Scope(folder / area.module / area.name, full, seed))
+    shutil.rmtree(folder / area.module, ignore_errors=True)
+    print(f"{area.name:10} {done.seconds:7.1f} s  {len(done.outcome.failures)} failures", file=sys.stderr, flush=True)
+    for sentence in (*done.outcome.failures, *(f"skipped: {text}" for text in done.outcome.skipped)):
+        print(f"    {sentence}", file=sys.stderr, flush=True)
+    return done
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""Small logs and the lakes they make: the ground on which faults are injected, and what must hold after each."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from ettlog import manifest
+from ettlog.ingest import IngestOptions, IngestReport, ingest
+from ettlog.lake import Lake
+from tests.ingesting import accounting, tree
+
+SETTINGS = "[limits]\ndepth = {}\n"
+
+
+def first(folder: Path) -> None:
+    """Lay out logs that were never ingested: facts, a copy of equal bytes, settings."""
+    logs = folder / "logs"
+    logs.mkdir(parents=True)
+    for n in range(2):
+        (logs / f"{n}.txt").write_text(accounting(10 * n, 10 * n + 1))
+    (logs / "copy.txt").write_text(accounting(0, 1))
+    (logs / "ettlog.toml").write_text(SETTINGS.format(4))
+
+
+def grown(folder: Path) -> None:
+    """Lay out a lake whose logs have grown, been replaced and rotated since, one of them with a twin."""
+    first(folder)
+    again(folder)
+    logs = folder / "logs"
+    with (logs / "1.txt").open("a") as stream:
+        stream.write(accounting(99).split("\n", 1)[1])
+    (logs / "0.txt").write_text(accounting(77))
+    (logs / "new.txt").write_text(accounting(5))
+    (logs / "ettlog.toml").write_text(SETTINGS.format(5))
+
+
+def reparsed(folder: Path) -> None:
+    """Lay out a lake that other options made, so that every source is read again."""
+    first(folder)
+    again(folder, zone="Asia/Kolkata")
+
+
+SCENARIOS: dict[str, Callable[[Path], None]] = {"first": first, "grown": grown, "reparsed": reparsed}
+
+
+def again(folder: Path, **options: str | int) -> IngestReport:
+    """Ingest the logs of a folder into the lake beside them."""
+    return ingest([folder / "logs"], folder / "lake", options=IngestOptions(workers=1, **options))  # type: ignore[arg-type]
+
+
+def sound(scenario: str, folder: Path) -> tuple[Path, dict[str, bytes]]:
+    """Lay out a scenario; return its folder, as it is before the ingest, and the lake's files after it."""
+    start, done = folder / "start", folder / "sound"
+    SCENARIOS[scenario](start)
+    shutil.copytree(start, done)
+    again(done)
+    return start, tree(done / "lake")
+
+
+def fresh(start: Path, case: Path) -> Path:
+    """Copy a scenario into a case of its own, which it empties first."""
+    shutil.rmtree(case, ignore_errors=True)
+    shutil.copytree(start, case)
+    return case
+
+
+def told(lake: Path) -> dict[str, manifest.SourceEntry]:
+    """Return what a lake says of each path, but for its history: which older facts an entry stood for."""
+    current = Lake.open(lake, verify=True).state.current
+    return {path: replace(entry, supersedes=None, relation=None) for path, entry in current.items()}
+
+
+def same(lake: Path, other: Path) -> bool:
+    """Tell whether two lakes hold the same facts under the same paths, whatever their histories."""
+    facts = [{name: data for name, data in tree(one).items() if "/" in name} for one in (lake, other)]
+    return told(lake) == told(other) and facts[0] == facts[1]

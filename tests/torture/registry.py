@@ -1,0 +1,111 @@
+"""The areas of the torture run: what each does to ettlog, how much at least, and what a run of it found.
+
+An area is a module of this package with one function, `run(scope) -> Outcome`, and a row in AREAS. `python -m
+tests.torture` runs the full floors of all rows, the test `tests/torture/test_areas.py` a seeded sample of each.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+UNITS = ("faults", "power cuts", "states", "inputs", "executions")
+"""What an area may count; each is a column of the table."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much of an area to run, with which chance, and where it may write (a folder of its own)."""
+
+    folder: Path
+    full: bool = False
+    seed: int = 1
+
+    def some(self, items: Sequence[T], count: int) -> list[T]:
+        """Return all items in a full run, else a seeded sample of `count` of them, in their own order."""
+        if self.full or len(items) <= count:
+            return list(items)
+        chosen = random.Random(self.seed).sample(range(len(items)), count)
+        return [items[place] for place in sorted(chosen)]
+
+    def number(self, full: int, sample: int) -> int:
+        """Return how many cases to make."""
+        return full if self.full else sample
+
+
+@dataclass
+class Outcome:
+    """What a run of one area found."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    """How much was done, by unit (UNITS)."""
+    failures: list[str] = field(default_factory=list)
+    """One sentence a failure: what was done, what came of it, what was expected."""
+    skipped: list[str] = field(default_factory=list)
+    """What could not be tried on this machine, a sentence each with the reason."""
+    notes: list[str] = field(default_factory=list)
+    """Figures worth printing beside the table, a sentence each."""
+
+    def expect(self, holds: bool, sentence: str) -> None:
+        """Keep the sentence as a failure unless the expectation holds."""
+        if not holds:
+            self.failures.append(sentence)
+
+
+class Area(NamedTuple):
+    """One row of the table: `floor` is the least of `unit` in a full run, `sample` the least in a sampled one."""
+
+    name: str
+    title: str
+    module: str
+    unit: str
+    floor: int
+    sample: int
+
+
+AREAS: tuple[Area, ...] = (
+    Area("F7", "the manifest damaged, then ingested again", "damaged_manifest", "faults", 454, 70),
+)
+
+
+class Run(NamedTuple):
+    """One area that was run: what it found and how long it took, in seconds."""
+
+    area: Area
+    outcome: Outcome
+    seconds: float
+
+
+def run(area: Area, scope: Scope) -> Run:
+    """Run one area, and hold its count against the floor."""
+    begun = time.monotonic()
+    scope.folder.mkdir(parents=True, exist_ok=True)
+    outcome: Outcome = import_module(f"tests.torture.{area.module}").run(scope)
+    least, done = (area.floor if scope.full else area.sample), outcome.counts[area.unit]
+    missed = f"{area.name}: only {done:,} {area.unit}, where {least:,} are the least"
+    outcome.expect(done >= least or bool(outcome.skipped), missed)
+    return Run(area, outcome, time.monotonic() - begun)
+
+
+def memory() -> Path | None:
+    """Return a folder in memory, where there is one: it loses nothing of what was written, and fsync costs nothing."""
+    shm = Path("/dev/shm")
+    return shm if os.access(shm, os.W_OK) and shutil.disk_usage(shm).free > 1 << 28 else None
+
+
+def is_root() -> bool:
+    """Tell whether this process may mount, which some areas need."""
+    return os.geteuid() == 0

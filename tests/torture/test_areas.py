@@ -1,0 +1,46 @@
+"""A seeded sample of every area of the torture run; `make torture` runs them at their full floors."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.torture import page
+from tests.torture.registry import AREAS, UNITS, Area, Outcome, Run, Scope, memory, run
+
+
+@pytest.mark.parametrize("area", AREAS, ids=[area.name for area in AREAS])
+def test_a_sample_of_the_area_ends_as_expected(area: Area) -> None:
+    """Every case of the sample has its expected result, and there are as many as the row promises."""
+    with tempfile.TemporaryDirectory(dir=memory()) as folder:
+        found = run(area, Scope(Path(folder)))
+    for sentence in found.outcome.skipped:
+        print(f"{area.name} not tried: {sentence}")
+    assert found.outcome.failures == []
+
+
+def test_every_area_is_named_once_and_counts_something_known() -> None:
+    """Names are keys of the table, units its columns, and a full run never asks for less than a sample."""
+    names = [area.name for area in AREAS]
+    assert sorted(set(names)) == sorted(names)
+    assert all(area.unit in UNITS and 0 < area.sample <= area.floor for area in AREAS)
+
+
+def test_a_sample_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    """The seed alone chooses the cases; a full run takes all."""
+    one, other = Scope(tmp_path, seed=1), Scope(tmp_path, seed=2)
+    assert one.some(range(100), 10) == one.some(range(100), 10) != other.some(range(100), 10)
+    assert Scope(tmp_path, full=True).some(range(100), 10) == list(range(100))
+
+
+def test_the_table_sums_its_rows() -> None:
+    """Columns that nobody counted are left out; the last row holds the sums."""
+    area = Area("X", "a title", "x", "faults", 1, 1)
+    first, second = Outcome(), Outcome(failures=["it broke"])
+    first.counts.update(faults=1200)
+    second.counts.update(faults=34, states=5)
+    lines = page.table([Run(area, first, 1.4), Run(area, second, 2.0)]).splitlines()
+    assert lines[0] == "| area | what | faults | states | failures | not tried | seconds |"
+    assert lines[-1] == "| all |  | 1,234 | 5 | 1 | - | 3 |"
