@@ -126,7 +126,9 @@ def load(con: duckdb.DuckDBPyConnection, name: str, file: Path, types: Mapping[s
     columns = ", ".join(f"{ident(column)}::{kind} AS {ident(column)}" for column, kind in types.items())
     try:
         read = con.read_parquet(str(file.resolve()), hive_partitioning=False)
-        con.execute(f"CREATE TEMP TABLE {ident(name)} AS {read.project(columns).sql_query()}")
+        read.project(columns).create_view("kept")
+        con.execute("CREATE TEMP TABLE " + ident(name) + " AS FROM kept")
+        con.execute("DROP VIEW kept")
     except duckdb.Error:
         return False
     return True

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import ettlog
-from ettlog import durable, kept, keeping
+from ettlog import durable, keeping, kept
 from ettlog.config import Config
 from ettlog.fleet import Fleet
 from ettlog.ingest import IngestOptions, ingest
