@@ -1,5 +1,5 @@
 -- One row per launch of one stream that counts as a start; lines before the first launch count only where they show a trainer.
--- needs: step, source, _event, _stream, lifecycle_kind
+-- needs: _stepped, source, _event, _stream, lifecycle_kind
 -- name: job name of the stream
 -- stream: the log
 -- launch: number of the launch in the stream
@@ -17,9 +17,9 @@
 -- last_step_us: instant of the last step line
 -- resumed_from: step the trainer continues from
 WITH stepped AS (
-  SELECT s.stream, s.launches_before + t.launch AS launch, min(t.step) AS first_step, max(t.step) AS last_step,
-    count(*) AS step_lines, min(t.ts) AS first_us, max(t.ts) AS last_us
-  FROM step AS t JOIN _stream AS s ON s.key = t.key
+  SELECT s.stream, s.launches_before + t.launch AS launch, min(t.first_step) AS first_step, max(t.last_step) AS last_step,
+    CAST(sum(t.step_lines) AS BIGINT) AS step_lines, min(t.first_us) AS first_us, max(t.last_us) AS last_us
+  FROM _stepped AS t JOIN _stream AS s ON s.key = t.key
   GROUP BY s.stream, s.launches_before + t.launch
 ),
 told AS (

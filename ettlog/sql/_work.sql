@@ -42,13 +42,25 @@ warm AS (
   WHERE b.opens AND c.at_us > b.begin_us AND c.at_us < b.at_us
   GROUP BY b.gid
 ),
+reach AS (
+  -- how far the job had come before a pass: what came before a line inside its pass, the line itself tells
+  SELECT gid, pass, max(step) OVER v AS step, max(samples) OVER v AS samples
+  FROM (SELECT jid, gid, pass, max(step) AS step, max(samples) AS samples
+    FROM _line WHERE at_us IS NOT NULL GROUP BY jid, gid, pass) AS each
+  WINDOW v AS (PARTITION BY jid ORDER BY gid, pass ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+),
+risen AS (
+  SELECT gid, pass, step, max(samples) OVER (PARTITION BY gid, pass ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS samples
+  FROM _line WHERE at_us IS NOT NULL AND samples IS NOT NULL
+),
 worked AS (
   SELECT b.*, CASE WHEN b.opens THEN greatest(coalesce(w.compiled_us, b.begin_us),
       CASE WHEN b.steady_us IS NULL THEN b.begin_us ELSE b.at_us - b.steady_us END) ELSE b.begin_us END AS work_us,
     coalesce(w.compiled_us, b.begin_us) AS warm_us,
-    coalesce(max(b.step) OVER v, -1) AS high, max(b.samples) OVER v AS high_samples
-  FROM begun AS b LEFT JOIN warm AS w ON w.gid = b.gid
-  WINDOW v AS (PARTITION BY b.jid ORDER BY b.gid, b.pass, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    coalesce(greatest(h.step, CASE WHEN b.before_us IS NOT NULL THEN b.step_before END), -1) AS high,
+    greatest(h.samples, i.samples) AS high_samples
+  FROM begun AS b LEFT JOIN warm AS w ON w.gid = b.gid JOIN reach AS h ON h.gid = b.gid AND h.pass = b.pass
+  LEFT JOIN risen AS i ON i.gid = b.gid AND i.pass = b.pass AND i.step = b.step
 ),
 safe AS (
   SELECT p.gid - p.k AS jid, max(CASE WHEN t.final AND t.end_state <> 'completed' AND NOT t.open THEN 1 ELSE 0 END) = 1 AS gone,
