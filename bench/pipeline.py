@@ -6,6 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import ettlog.cli  # noqa: F401 - sets what the command sets for the libraries it uses
 from ettlog.ingest import IngestOptions, ingest
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ettlog.fleet import open as open  # noqa: A004 -- `ettlog.open` reads as a user expects
     from ettlog.ingest import ingest as ingest
     from ettlog.jobs import jobs as jobs
+    from ettlog.merge import merge as merge
     from ettlog.plan import plan as plan
     from ettlog.reliability import reliability as reliability
     from ettlog.rollouts import rollouts as rollouts
@@ -52,6 +53,7 @@ _HOMES = {
     "explain": "explain",
     "ingest": "ingest",
     "jobs": "jobs",
+    "merge": "merge",
     "open": "fleet",
     "plan": "plan",
     "reliability": "reliability",
@@ -66,7 +68,7 @@ _HOMES = {
 
 __all__ = [
     "EttlogError", "Fleet", "advise", "alerts", "at_scale", "attribute", "check", "compare", "ett", "explain", "ingest",
-    "jobs", "open", "plan", "reliability", "rollouts", "snapshot", "status", "terms", "timeline", "what_if",
+    "jobs", "merge", "open", "plan", "reliability", "rollouts", "snapshot", "status", "terms", "timeline", "what_if",
 ]  # fmt: skip
 
 

@@ -25,6 +25,19 @@ def key_of(digest: str, fingerprint: str, options: ScanOptions) -> str:
     return str(blake3(told.encode()).hexdigest()[:32])
 
 
+def rules_of(fingerprint: str, options: ScanOptions) -> str:
+    """Return a name of how a source was read, but for its zone and year: format files, and options; 12 digits each.
+
+    Sources of one lake may have different zones; where the rest differs, one ingest cannot have made the lake.
+    """
+    from blake3 import blake3
+
+    told = _options(options)
+    for own in ("zone", "year_hint"):
+        told.pop(own)
+    return f"{fingerprint[:12]}.{blake3(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]}"
+
+
 def _options(options: ScanOptions) -> dict[str, Any]:
     """Return what of the options shapes the facts; how much is read at once does not."""
     told = asdict(options)

@@ -59,10 +59,15 @@ def discover(roots: Sequence[Path], lake: Path, label: str | None = None, depth:
     skip = {_identity(lake)} - {None}
     for root in roots:
         _look(root, label, depth, skip, found)
+    settle(found)
+    return found
+
+
+def settle(found: Found) -> None:
+    """Put files in the order of their names, each once; raise UsageError for two files of one name."""
     found.files.sort(key=lambda item: item.name)
     found.skipped.sort()
     _refuse_clashes(found)
-    return found
 
 
 def _look(root: Path, label: str | None, depth: int, skip: set[tuple[int, int] | None], found: Found) -> None:
@@ -131,7 +136,7 @@ def _take(path: Path, name: str, found: Found) -> None:
         found.skipped.append(Skipped(name, f"cannot be looked at: {error.strerror}"))
         return
     if not stat.S_ISREG(info.st_mode):
-        found.skipped.append(Skipped(name, f"not a regular file: {_kind(info.st_mode)}"))
+        found.skipped.append(Skipped(name, f"not a regular file: {kind(info.st_mode)}"))
         return
     if len(found.files) >= MAX_FILES:
         raise UsageError(
@@ -143,7 +148,8 @@ def _take(path: Path, name: str, found: Found) -> None:
     found.files.append(LogFile(name, path, info.st_size))
 
 
-def _kind(mode: int) -> str:
+def kind(mode: int) -> str:
+    """Return what a file that is no regular one is called."""
     kinds = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
     return next((name for test, name in kinds if test(mode)), "special")
 

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ettlog import config as config_of
-from ettlog import discover, lake, manifest, workers
+from ettlog import discover, lake, listed, shards, workers
+from ettlog.commit import STATES, Committer, FileReport, IngestReport
 from ettlog.config import Config
 from ettlog.manifest import SourceEntry
 
 if TYPE_CHECKING:
     from ettlog.parse.parsed import ScanOptions
 
-BATCH_FILES = 64
-BATCH_BYTES = 32 << 20
-BATCH_SECONDS = 2.0
 SMALL_BYTES = 16 << 20
 """Below so many stored bytes, one process reads everything."""
-TOP_SHAPES = 20
 
-SKIPPED, DUPLICATE, REJECTED, UNCLAIMED = "skipped", "duplicate", "rejected", "unclaimed"
-STATES = (manifest.NEW, *manifest.RELATIONS, SKIPPED, DUPLICATE, REJECTED)
-
-
-_TWIN_FACTS = ("digest", "bytes", "n_lines", "state", "formats", "parser")
-"""What is kept of a duplicate; the facts are those of its twin."""
+__all__ = ["STATES", "FileReport", "IngestOptions", "IngestReport", "Progress", "find", "ingest", "scan_options"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +47,10 @@ class IngestOptions:
     """Folders inside each other that are looked into; 0 takes the configuration's number."""
     config: Config | None = None
     """The configuration; without it the one of the working folder, of the root or of the lake is read."""
+    files: tuple[Path, ...] | None = None
+    """The files to read, in place of a look through the roots; names begin with the root that a file lies in."""
+    shard: shards.Shard | None = None
+    """Read this share of the files, into a lake of its own inside the lake, for `merge`."""
     patience_s: float = 60.0
     """How long to wait for another ingest of the same lake."""
 
@@ -68,62 +63,6 @@ class Progress(NamedTuple):
     bytes: int
     bytes_total: int
     name: str
-
-
-class FileReport(NamedTuple):
-    """What became of one file; `state` is one of STATES, `why` the reason of a rejected one."""
-
-    name: str
-    state: str
-    why: str = ""
-    claimed: bool = True
-
-
-@dataclass
-class IngestReport:
-    """The closing account of an ingest.
-
-    `lines`, `formats`, `events`, `steps` and `records` count what the files read by this ingest hold; files skipped
-    because nothing changed add nothing to them. `rows` counts scheduler records, `inferences` pairs a file's name with
-    a sentence.
-    """
-
-    files: list[FileReport] = field(default_factory=list)
-    not_read: list[discover.Skipped] = field(default_factory=list)
-    lines: Counter[str] = field(default_factory=Counter)
-    n_lines: int = 0
-    events: int = 0
-    steps: int = 0
-    records: int = 0
-    formats: Counter[str] = field(default_factory=Counter)
-    inferences: list[tuple[str, str]] = field(default_factory=list)
-    shapes: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
-    copies: list[str] = field(default_factory=list)
-    """Names of the configuration and registry files that were taken from the root into the lake."""
-    sources: int = 0
-    """Sources in the lake after this ingest."""
-
-    @property
-    def states(self) -> dict[str, int]:
-        """Return how many files are in each state, in the order of STATES."""
-        counts = Counter(file.state for file in self.files)
-        return {state: counts[state] for state in STATES if counts[state]}
-
-    @property
-    def unclaimed(self) -> list[str]:
-        """Return the names of the files in which no format knew a line."""
-        return [file.name for file in self.files if not file.claimed]
-
-    @property
-    def rejected(self) -> list[FileReport]:
-        """Return the files that could not be read."""
-        return [file for file in self.files if file.state == REJECTED]
-
-    @property
-    def unmatched(self) -> list[tuple[str, int]]:
-        """Return the most frequent shapes of lines that no pattern matched, with their counts."""
-        return sorted(self.shapes.items(), key=lambda item: (-item[1], item[0]))[:TOP_SHAPES]
 
 
 def ingest(
@@ -142,25 +81,63 @@ def ingest(
     from ettlog.parse import format_sets
 
     options = options or IngestOptions()
-    folder = Path(lake_path)
-    paths = [Path(root) for root in roots]
+    folder, paths = Path(lake_path), [Path(root) for root in roots]
     own = discover.own_files(paths)
-    settings = options.config or config_of.load(lake_copy=own.get(lake.CONFIG_NAME, folder / lake.CONFIG_NAME))
-    depth = options.depth or settings.number("limits.depth") or discover.MAX_DEPTH
-    found = discover.discover(paths, folder, options.label, depth)
+    copy = own.get(lake.CONFIG_NAME, _copy_of(lake.CONFIG_NAME, folder, options.shard))
+    settings = options.config or config_of.load(lake_copy=copy)
+    found = find(paths, folder, options, settings)
     copies = {name: _own_bytes(name, path) for name, path in sorted(own.items())}
     folders = format_sets.folders(settings.format_dirs, options.format_dirs)
     formats = formats_of.load_all(folders)
     report = IngestReport(not_read=found.skipped)
-    with lake.writer(folder, options.patience_s) as writer:
+    with _writer(folder, options) as writer:
         report.problems.extend(writer.state.problems)
         report.copies.extend(name for name, data in copies.items() if writer.keep_copy(name, data))
         tasks = [_task(file, writer, settings, options) for file in found.files]
         count = options.workers or _workers_for(found.files)
         answers = workers.run(tasks, folders, formats, count)
-        _Committer(writer, report).take(_watched(answers, found.files, progress))
+        Committer(writer, report).take(_watched(answers, found.files, progress))
         report.sources = len(writer.state.owners)
+        if options.shard is not None:
+            shards.end(writer.path, options.shard, [(file.name, file.why) for file in report.rejected])
     return report
+
+
+def _copy_of(name: str, folder: Path, shard: shards.Shard | None) -> Path:
+    """Return where the copy of a configuration lies: in the lake, or in that of the shard before the first merge."""
+    in_lake = folder / name
+    return in_lake if shard is None or in_lake.is_file() else shard.lake(folder) / name
+
+
+def find(roots: Sequence[Path], folder: Path, options: IngestOptions, settings: Config) -> discover.Found:
+    """Return the files that an ingest reads: found in the roots or listed, of its shard where it has one.
+
+    Raise UsageError for roots that do not exist, for two files of one name, and for listed files outside of the roots.
+    """
+    if options.files is None:
+        depth = options.depth or settings.number("limits.depth") or discover.MAX_DEPTH
+        found = discover.discover(roots, folder, options.label, depth)
+    else:
+        found = listed.find(options.files, roots, options.label)
+    shard = options.shard
+    if shard is not None:
+        found.files[:] = [file for file in found.files if shard.holds(file.name)]
+        found.skipped[:] = [item for item in found.skipped if shard.holds(item.name)]
+    return found
+
+
+@contextlib.contextmanager
+def _writer(folder: Path, options: IngestOptions) -> Iterator[lake.Writer]:
+    """Open the lake for writing; for a shard its own one, which says when its ingest has ended."""
+    if options.shard is None:
+        with lake.writer(folder, options.patience_s) as writer:
+            yield writer
+        return
+    lake.make(folder)
+    own = options.shard.lake(folder)
+    with lake.writer(own, options.patience_s) as writer:
+        shards.begin(own)
+        yield writer
 
 
 def _own_bytes(name: str, path: Path) -> bytes:
@@ -217,86 +194,3 @@ def _watched(
         done += file.bytes
         if progress is not None:
             progress(Progress(number, len(files), done, total, file.name))
-
-
-@dataclass
-class _Committer:
-    """Takes answers in order, writes their facts and lists them, some files at a time."""
-
-    writer: lake.Writer
-    report: IngestReport
-    weight: int = 0
-    held: int = 0
-    flushed: float = field(default_factory=time.monotonic)
-
-    def take(self, answers: Iterable[workers.Answer]) -> None:
-        for answer in answers:
-            self._account(answer)
-            self.held += 1
-            late = time.monotonic() - self.flushed > BATCH_SECONDS
-            if late or self.held >= BATCH_FILES or self.weight >= BATCH_BYTES:
-                self._flush()
-        self._flush()
-
-    def _flush(self) -> None:
-        self.writer.flush()
-        self.weight, self.held, self.flushed = 0, 0, time.monotonic()
-
-    def _account(self, answer: workers.Answer) -> None:
-        if answer.state == workers.REJECTED:
-            self.report.files.append(FileReport(answer.name, REJECTED, answer.reason))
-        elif answer.state == workers.PARSED:
-            self._add(answer)
-        else:
-            entry = self.writer.state.current[answer.name]
-            self.report.files.append(FileReport(answer.name, SKIPPED, claimed=_claimed(entry)))
-
-    def _add(self, answer: workers.Answer) -> None:
-        old = self.writer.state.current.get(answer.name)
-        entry = self._entry(answer, old)
-        if old is None or replace(entry, supersedes=old.supersedes, relation=old.relation, of=old.of) != old:
-            if old is not None and old.key != entry.key:
-                self._promote(old)
-            self.writer.add(entry)
-        # The same entry again means that only its data files were damaged: they are written anew.
-        self.writer.publish(answer.key, answer.tables)
-        self.weight += answer.weight
-        self._count(entry, DUPLICATE if entry.op == manifest.DUPLICATE else entry.relation or manifest.NEW)
-
-    def _entry(self, answer: workers.Answer, old: SourceEntry | None) -> SourceEntry:
-        chain: dict[str, Any] = {}
-        if old is not None and old.key != answer.key:
-            chain = {"supersedes": old.key, "relation": answer.relation or manifest.REPLACED}
-        twin = self.writer.state.owners.get(answer.key)
-        if twin is not None and twin != answer.name:
-            kept = {name: answer.facts[name] for name in _TWIN_FACTS}
-            return SourceEntry(manifest.DUPLICATE, answer.name, answer.key, of=twin, **kept, **chain)
-        files = {table: lake.describe(data, answer.rows[table]) for table, data in sorted(answer.tables.items())}
-        return SourceEntry(manifest.ADD, answer.name, answer.key, files=files, **answer.facts, **chain)
-
-    def _promote(self, old: SourceEntry) -> None:
-        """Let the first duplicate of facts that are about to be superseded stand for them from now on."""
-        if self.writer.state.owners.get(old.key) != old.path:
-            return
-        twins = [entry for entry in self.writer.state.duplicates() if entry.key == old.key]
-        if twins:
-            self.writer.add(replace(old, path=twins[0].path, supersedes=None, relation=None))
-
-    def _count(self, entry: SourceEntry, state: str) -> None:
-        report = self.report
-        report.files.append(FileReport(entry.path, state, claimed=_claimed(entry)))
-        if state == DUPLICATE:
-            return
-        report.lines.update(entry.lines)
-        report.n_lines += entry.n_lines
-        report.formats.update(entry.formats)
-        rows = {table: file.rows for table, file in entry.files.items()}
-        report.events += rows.get("event", 0)
-        report.steps += rows.get("step", 0)
-        report.records += rows.get("alloc", 0)
-        report.inferences.extend((entry.path, sentence) for sentence in entry.inferences)
-        report.shapes.update(entry.unmatched)
-
-
-def _claimed(entry: SourceEntry) -> bool:
-    return bool(entry.formats) or not entry.n_lines

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ettlog import durable, kept, manifest
+from ettlog import durable, kept, manifest, shards
 from ettlog.errors import LakeError
 from ettlog.manifest import DataFile, SourceEntry, State
 from ettlog.schema import LAKE_VERSION, PARSER_VERSION, TABLES, arrow_schema
@@ -29,7 +29,7 @@ BIG_ROWS = 4096
 ROW_GROUP = 1 << 17
 
 _OWN = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}\Z|{re.escape(durable.TEMP_MARK)}")
-_TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, kept.FOLDER, *TABLES}
+_TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, shards.FOLDER, shards.DONE, kept.FOLDER, *TABLES}
 
 
 def parquet(table: str, rows: pa.Table | Spool) -> bytes:
@@ -168,6 +168,13 @@ def _read_state(path: Path) -> State:
             why="the folder does not exist",
             todo="make one with `ettlog ingest LOGS`, or name another with --lake",
         )
+    if not (path / manifest.NAME).is_file() and (path / shards.FOLDER).is_dir():
+        raise LakeError(
+            "the shards of this lake are not merged yet",
+            where=str(path),
+            why=f"it holds {len(shards.found(path)):,} shard(s) and no {manifest.NAME}",
+            todo=f"run `ettlog merge --lake {path}` when all shards have ended",
+        )
     if not (path / manifest.NAME).is_file():
         raise LakeError(
             "this folder is not a lake",
@@ -287,8 +294,7 @@ def writer(path: Path, patience_s: float = 60.0) -> Iterator[Writer]:
 
     Raise LakeError when it cannot be written, is of a newer version, or stays locked for `patience_s` seconds.
     """
-    durable.make_folder(path)
-    _refuse_foreign(path)
+    make(path)
     with durable.locked(path / LOCK_NAME, patience_s):
         for table in TABLES:
             durable.make_folder(path / table)
@@ -298,8 +304,9 @@ def writer(path: Path, patience_s: float = 60.0) -> Iterator[Writer]:
         found.sweep()
 
 
-def _refuse_foreign(path: Path) -> None:
-    """Refuse a folder of somebody else's files: a lake is made in a new or an empty folder."""
+def make(path: Path) -> None:
+    """Make the folder of a lake; raise LakeError for a folder of somebody else's files, which is never made one."""
+    durable.make_folder(path)
     if (path / manifest.NAME).exists():
         return
     foreign = sorted(i.name for i in path.iterdir() if i.name not in _TOP and not i.name.startswith(durable.TEMP_MARK))

@@ -36,7 +36,8 @@ class SourceEntry:
     """One manifest line: what was read from one source, and where its facts lie.
 
     `files` maps a table (`event`, `step`, `alloc`) to its data file; instants are microseconds since 1970 UTC.
-    `op` is `add`, `duplicate` (`of` names the path whose facts stand for this one too) or `remove`.
+    `op` is `add`, `duplicate` (`of` names the path whose facts stand for this one too) or `remove`. `rules` names the
+    format files and options it was read with.
     """
 
     op: str
@@ -56,6 +57,7 @@ class SourceEntry:
     last_us: int | None = None
     clock: str = "none"
     parser: int = 0
+    rules: str = ""
     supersedes: str | None = None
     relation: str | None = None
     of: str | None = None
@@ -63,7 +65,7 @@ class SourceEntry:
 
 _FIELDS = (
     "op", "path", "key", "digest", "bytes", "lines", "n_lines", "files", "formats", "state", "inferences", "unmatched",
-    "hints", "first_us", "last_us", "clock", "parser", "supersedes", "relation", "of",
+    "hints", "first_us", "last_us", "clock", "parser", "rules", "supersedes", "relation", "of",
 )  # fmt: skip
 _NULLABLE = ("first_us", "last_us", "supersedes", "relation", "of")
 
@@ -155,6 +157,8 @@ def _check(entry: SourceEntry) -> None:
     numbers = (entry.bytes, entry.n_lines, *entry.lines.values(), *entry.formats.values())
     if not all(isinstance(number, int) and number >= 0 for number in numbers):
         raise DamagedError("it holds a count that is none")
+    if not isinstance(entry.rules, str):
+        raise DamagedError("its rules are no text")
 
 
 def safe_path(path: object) -> bool:
@@ -229,6 +233,17 @@ def read(path: Path) -> State:
         if not state.unended:
             state.problems[-1] = f"{NAME}:{len(lines) + 1}: the last line is torn; the next ingest heals it"
     return state
+
+
+def chains(path: Path) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return what a manifest tells of changes: path and key of facts -> the key they superseded, and the relation."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for line in path.read_bytes().splitlines():
+        with contextlib.suppress(DamagedError):
+            entry = decode(line)
+            if entry.supersedes is not None and entry.relation is not None:
+                found[entry.path, entry.key] = (entry.supersedes, entry.relation)
+    return found
 
 
 def _take(state: State, number: int, line: bytes) -> None:

@@ -21,6 +21,7 @@ from ettlog.schema import PARSER_VERSION, TABLES
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
+    from ettlog.parse.blocks import Reader as Source
     from ettlog.parse.format import FormatSet
     from ettlog.parse.parsed import Parsed, ScanOptions
     from ettlog.parse.records import Reader
@@ -84,17 +85,19 @@ def _defect(error: BaseException) -> str:
 def read(task: Task, formats: FormatSet) -> Answer:
     """Read one source; what it holds never raises, what the system refuses comes back as `rejected`."""
     from ettlog.parse import records
+    from ettlog.parse.blocks import open_source
 
     try:
-        reader = records.reader_for(task.path, task.options)
-        if reader is not None and task.record_zone:
-            task = replace(task, options=replace(task.options, zone=task.record_zone))
-        if task.known is None:
-            return _parse(task, reader, formats, "", False)
-        digest, begins = content.digest_of(task.path, task.known.bytes, task.known.digest)
-        if content.key_of(digest, formats.fingerprint, task.options) == task.known.key:
-            return Answer(task.name, SAME, key=task.known.key)
-        return _parse(task, reader, formats, task.known.digest, begins)
+        with open_source(task.path, budget=task.options.limits.output) as source:
+            reader = records.reader_of(source, task.options)
+            if reader is not None and task.record_zone:
+                task = replace(task, options=replace(task.options, zone=task.record_zone))
+            if task.known is None:
+                return _parse(task, source, reader, formats, "", False)
+            digest, begins = content.digest_of(task.path, task.known.bytes, task.known.digest)
+            if content.key_of(digest, formats.fingerprint, task.options) == task.known.key:
+                return Answer(task.name, SAME, key=task.known.key)
+            return _parse(task, source, reader, formats, task.known.digest, begins)
     except OSError as error:
         return Answer(task.name, REJECTED, reason=error.strerror or type(error).__name__)
     except EttlogError as error:
@@ -105,29 +108,32 @@ def read(task: Task, formats: FormatSet) -> Answer:
         return Answer(task.name, REJECTED, reason=_defect(error))
 
 
-def _parse(task: Task, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
-    from ettlog.parse import records, scan
+def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
+    from ettlog.parse import records, redaction, scan
 
-    parsed = reader.read(task.path, task.options) if reader else scan.scan(task.path, formats, task.options)
+    parsed = reader.read(task.path, task.options) if reader else scan.scan_open(source, formats, task.options)
     if not parsed.formats and (hint := records.advice(task.path)):
         parsed.inferences.append(hint)
     relation = None
     if old:
         relation = REPARSED if parsed.digest == old else GROWN if begins else REPLACED
     tables = {"event": parsed.events, "step": parsed.steps, "alloc": parsed.allocs}
+    tables = {table: redaction.cleaned(table, facts) for table, facts in tables.items()}
     rows = {table: tables[table].num_rows for table in TABLES}
     return Answer(
         task.name,
         PARSED,
         key=content.key_of(parsed.digest, formats.fingerprint, task.options),
         relation=relation,
-        facts=_facts(parsed),
+        facts=_facts(parsed) | {"rules": content.rules_of(formats.fingerprint, task.options)},
         rows=rows,
         tables={table: parquet(table, tables[table]) for table in TABLES if rows[table]},
     )
 
 
 def _facts(parsed: Parsed) -> dict[str, Any]:
+    from ettlog.parse.redaction import redact_text, stored
+
     return {
         "digest": parsed.digest,
         "bytes": parsed.n_bytes,
@@ -135,9 +141,9 @@ def _facts(parsed: Parsed) -> dict[str, Any]:
         "n_lines": parsed.n_lines,
         "formats": {name: count for name, count in parsed.formats.items() if count},
         "state": parsed.state,
-        "inferences": tuple(parsed.inferences),
+        "inferences": tuple(map(redact_text, parsed.inferences)),
         "unmatched": dict(parsed.unmatched),
-        "hints": {name: str(value) for name, value in parsed.hints.items()},
+        "hints": {name: stored(str(value)) for name, value in parsed.hints.items()},
         "first_us": parsed.first_us,
         "last_us": parsed.last_us,
         "clock": parsed.clock,

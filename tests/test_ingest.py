@@ -14,6 +14,7 @@ from ettlog.errors import UsageError
 from ettlog.ingest import IngestOptions, Progress, ingest
 from ettlog.lake import Lake
 from ettlog.parse import scan
+from ettlog.parse.blocks import Reader
 from tests.ingesting import ALONE, accounting, make_logs, opened, run, tree
 
 
@@ -132,10 +133,10 @@ def test_a_file_that_becomes_something_else_is_rejected(logs: Path, monkeypatch:
 def test_a_reader_that_raises_costs_its_own_file(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect in a reader sets one file aside, and the reason says where it happened."""
 
-    def broken(path: Path, *_args: object) -> None:
-        raise KeyError(path.name)
+    def broken(source: Reader, *_args: object) -> None:
+        raise KeyError(source.n_bytes)
 
-    monkeypatch.setattr(scan, "scan", broken)
+    monkeypatch.setattr(scan, "scan_open", broken)
     report = run(logs)
     assert report.states == {"new": 2, "rejected": 1}
     assert report.rejected[0].name == "logs/notes.md"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 from pathlib import Path
 
@@ -119,6 +120,13 @@ def test_any_bytes_behind_a_known_head_raise_nothing(tmp_path_factory: pytest.Te
         assert sum(parsed.lines.values()) == parsed.n_lines
         text = head + data
         assert parsed.n_lines == text.count(b"\n") + (not text.endswith(b"\n"))
+
+
+def test_readers_are_listed_by_their_names() -> None:
+    """The name of each row is the one its module gives to what it reads."""
+    for reader in records.READERS:
+        module = importlib.import_module(f"ettlog.parse.{reader.module}")
+        assert reader.name == module.NAME
 
 
 @given(st.binary(max_size=200))

@@ -18,7 +18,8 @@ LAYERS = (
     {"errors", "lifecycle", "schema", "sink", "markup", "windows", "conventions"},
     {"parse"},
     {"config", "settings"},
-    {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity", "kept"},
+    {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"}
+    | {"commit", "listed", "merge", "shards", "kept"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "keeping"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}

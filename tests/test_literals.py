@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ettlog.parse import finder
 from ettlog.parse import literals as searches
+from ettlog.parse.format import load_all
 from ettlog.parse.gates import MAX_GATES
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=4).map(str.encode), min_size=1, max_size=8, unique=True)
@@ -44,9 +44,20 @@ def test_more_literals_than_one_pass_takes(search: type) -> None:
 
 
 def test_hyperscan_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the extra the other search serves; without literals nothing is compiled."""
-    assert isinstance(searches.fastest([b"word"]), searches.Hyperscan)
-    assert isinstance(searches.fastest([]), searches.AhoCorasick)
+    """Without the extra the other search serves, and finds the lines with anchors of events too; without patterns
+    nothing is compiled."""
+    patterns = load_all().patterns
+    events = [index for index, one in enumerate(patterns) if one.kind != finder.STEP]
+    fast = finder.event_search(patterns, events)
+    assert isinstance(fast, searches.Hyperscan)
+    assert isinstance(finder.event_search(patterns, []), searches.AhoCorasick)
     monkeypatch.setattr(searches, "find_spec", lambda _name: None)
-    assert isinstance(searches.fastest([b"word"]), searches.AhoCorasick)
-    assert importlib.util.find_spec("hyperscan") is not None
+    slow = finder.event_search(patterns, events)
+    assert isinstance(slow, searches.AhoCorasick)
+    lines = [sample.line.encode() for one in patterns for sample in one.samples]
+    text = b"\n".join(lines)
+    anchored = {number for number, line in enumerate(lines) if any(patterns[one].anchor in line for one in events)}
+    for search in (fast, slow):
+        found = lines_of(text, search.find(memoryview(text)))
+        assert len(anchored) > 400
+        assert anchored <= found

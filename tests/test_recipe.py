@@ -117,7 +117,7 @@ def test_prefixes_treat_all_digits_alike(row: envelope.Envelope) -> None:
     line = recipe.key(row.sample)
     assert (row.name in ODD) == odd
     if odd:
-        assert any(part in line for part in recipe._OTHER_DIGITS)
+        assert any(part in line for part in recipe.OTHER_DIGITS)
 
 
 def _partial(tree: Any) -> bool:

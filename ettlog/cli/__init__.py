@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import NoReturn
 
+# its threads would be started, and wait, in every process that reads logs, for products too small to share
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 COMMANDS = {
     "ingest": "Read logs into the lake; files that did not change are skipped.",
+    "merge": "Merge lakes, or the shards of one, into the lake that one ingest makes.",
     "status": "Show what was read, file by file, and what was made of it.",
     "jobs": "List the jobs: wall time, starts, failures, end and ETT.",
     "timeline": "Show one job moment by moment, with the lines it rests on.",
@@ -148,9 +152,11 @@ def _unexpected(kind: type[BaseException], value: BaseException, trace: Tracebac
     """Report a defect of ettlog itself in four parts; with -vv, its traceback too."""
     import traceback
 
+    from ettlog.parse.redaction import redact_text
+
     frames = traceback.extract_tb(trace)
     where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown"
-    detail = sink.display("".join(traceback.format_exception_only(kind, value)).strip())
+    detail = sink.display(redact_text("".join(traceback.format_exception_only(kind, value)).strip()))
     message = EttlogError(
         "ettlog failed in a way it should not",
         where=where,
@@ -159,4 +165,5 @@ def _unexpected(kind: type[BaseException], value: BaseException, trace: Tracebac
     )
     _say(str(message), 1)
     if any(arg.startswith("-vv") for arg in sys.argv):
-        click.echo(sink.paragraph("".join(traceback.format_exception(kind, value, trace))), err=True)
+        told = redact_text("".join(traceback.format_exception(kind, value, trace)))
+        click.echo(sink.paragraph(told), err=True)

@@ -15,23 +15,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ettlog.ingest import IngestReport
+    from ettlog.ingest import IngestOptions, IngestReport
     from ettlog.manifest import SourceEntry
+    from ettlog.shards import Shard
 
 FEW = 5
 """How many names or shapes are shown of each sort; -v shows all."""
 
 
-def account(report: IngestReport, lake: Path, *, verbose: int) -> Iterator[str]:
-    """Yield the lines of the account of an ingest, and the next command to type."""
+def account(report: IngestReport, lake: Path, *, verbose: int, shard: Shard | None = None) -> Iterator[str]:
+    """Yield the lines of the account of an ingest or a merge, and the next command to type."""
     few = 10**6 if verbose else FEW
-    yield f"files     {_counts(report.states) or 'none'}; the lake holds {report.sources:,}"
+    holder = "the lake" if shard is None else f"shard {shard}"
+    yield f"files     {_counts(report.states) or 'none'}; {holder} holds {report.sources:,}"
     if report.n_lines:
         yield f"lines     {report.n_lines:,}: {_counts({name: report.lines[name] for name in OUTCOMES})}"
         yield f"facts     {report.events:,} events, {report.steps:,} step lines, {report.records:,} scheduler records"
     if report.formats:
         yield f"formats   {_counts(_most(report.formats))}"
-    yield from _jobs(lake)
+    if shard is None:  # the jobs of a shard lack what the other shards hold
+        yield from _jobs(lake)
     yield from _inferences(report.inferences, few)
     yield from _some("rejected", [f"{file.name}: {file.why}" for file in report.rejected], few)
     yield from _some("not read", [f"{skipped.name}: {skipped.why}" for skipped in report.not_read], few)
@@ -45,14 +48,16 @@ def account(report: IngestReport, lake: Path, *, verbose: int) -> Iterator[str]:
     if report.unmatched:
         yield "          `ettlog format new LOG` proposes a format for such lines; see docs/tutorial_dialect.md"
     yield from _some("problems", report.problems, few)
-    yield f"next      {_next(report, lake)}"
+    yield f"next      {_next(report, lake) if shard is None else _merge(lake)}"
 
 
-def would_read(logs: Sequence[Path], lake: Path, label: str | None) -> Iterator[str]:
+def would_read(roots: Sequence[Path], lake: Path, options: IngestOptions) -> Iterator[str]:
     """Yield what an ingest would do with each file, reading none."""
-    from ettlog import discover
+    from ettlog.config import load
+    from ettlog.ingest import find
 
-    found = discover.discover(list(logs), lake, label)
+    found = find(roots, lake, options, options.config or load())
+    lake = lake if options.shard is None else options.shard.lake(lake)
     known = {entry.path: entry.bytes for entry in _listed(lake)} if (lake / "manifest.jsonl").exists() else {}
     for file in found.files:
         state = "new" if file.name not in known else "same size" if known[file.name] == file.bytes else "changed"
@@ -122,3 +127,7 @@ def _some(title: str, items: Sequence[str], few: int, meaning: str = "") -> Iter
 def _next(report: IngestReport, lake: Path) -> str:
     option = "" if str(lake) == "ettlog.lake" else f" --lake {lake}"
     return f"ettlog ett --by model{option}" if report.sources else f"ettlog ingest FOLDER{option}, with logs in it"
+
+
+def _merge(lake: Path) -> str:
+    return f"ettlog merge --lake {lake}, when all shards have ended"

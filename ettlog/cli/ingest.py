@@ -16,7 +16,7 @@ from ettlog.errors import EttlogError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ettlog.ingest import IngestReport, Progress
+    from ettlog.ingest import IngestOptions, IngestReport, Progress
 
 TOO_MANY_REJECTED = 3
 BAD_LINES = ("bad_time", "bad_record", "long", "torn")
@@ -24,8 +24,18 @@ BAD_LINES = ("bad_time", "bad_record", "long", "torn")
 
 
 @click.command("ingest", short_help=COMMANDS["ingest"])
-@click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("logs", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
 @lake
+@click.option(
+    "--files-from",
+    metavar="FILE",
+    help="Read only the files that FILE lists, one a line or separated by NUL; - is stdin.",
+)
+@click.option(
+    "--shard",
+    metavar="i/N",
+    help="Read only the i-th of N shares of the files, for `ettlog merge`; i counts from 1.",
+)
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -67,17 +77,22 @@ def command(ctx: click.Context, /, logs: tuple[Path, ...], lake: Path, **options
 
     Formats are recognised, compressed files read as they are, and each file is joined to its job and start. Running it
     again reads only what is new, grew or changed. The account of files, lines and inferences goes to stderr.
+
+    `-` in place of LOGS reads the names of the files from stdin. With `--shard` several processes or hosts read a share
+    each, into one lake and without a common lock; `ettlog merge` puts the shares together.
     """
-    if options["dry_run"]:
-        _dry_run(logs, lake, options["label"])
-        return
     limit = _limit(options["max_rejected"])
+    chosen = _chosen(logs, options)
+    roots = tuple(path for path in logs if str(path) != "-")
+    if options["dry_run"]:
+        _dry_run(roots, lake, chosen)
+        return
     with _watching(options["no_progress"] or options["quiet"]) as progress:
-        report = _run(logs, lake, options, progress)
+        report = _run(roots, lake, chosen, progress)
     if not options["quiet"]:
         from ettlog.cli.account import account
 
-        for line in account(report, lake, verbose=options["verbose"]):
+        for line in account(report, lake, verbose=options["verbose"], shard=chosen.shard):
             click.echo(line, err=True)
     elif report.sources:
         _keep(lake)
@@ -90,15 +105,18 @@ def command(ctx: click.Context, /, logs: tuple[Path, ...], lake: Path, **options
         ctx.exit(TOO_MANY_REJECTED)
 
 
-def _run(
-    logs: tuple[Path, ...], lake: Path, options: dict[str, Any], progress: Callable[[Progress], None]
-) -> IngestReport:
-    import ettlog
+def _chosen(logs: tuple[Path, ...], options: dict[str, Any]) -> IngestOptions:
+    """Return the options of an ingest; the list of files is read here."""
+    from ettlog import listed, shards
     from ettlog.config import load
     from ettlog.ingest import IngestOptions
 
-    fields = options["sacct_fields"]
-    chosen = IngestOptions(
+    fields, source = options["sacct_fields"], options["files_from"]
+    if source is None and any(str(path) == listed.STDIN for path in logs):
+        source = listed.STDIN
+    if not logs and source is None:
+        raise click.UsageError("Missing argument 'LOGS...': give log files or folders, - or --files-from.")
+    return IngestOptions(
         workers=options["workers"],
         steps=options["steps"],
         label=options["label"],
@@ -107,8 +125,17 @@ def _run(
         sacct_delimiter=options["sacct_delimiter"],
         format_dirs=options["formats"],
         config=load(options["config"]) if options["config"] else None,
+        files=None if source is None else tuple(listed.read(source)),
+        shard=None if options["shard"] is None else shards.parse(options["shard"]),
     )
-    return ettlog.ingest(logs, lake, options=chosen, progress=progress)
+
+
+def _run(
+    roots: tuple[Path, ...], lake: Path, chosen: IngestOptions, progress: Callable[[Progress], None]
+) -> IngestReport:
+    import ettlog
+
+    return ettlog.ingest(roots, lake, options=chosen, progress=progress)
 
 
 def _keep(lake: Path) -> None:
@@ -154,8 +181,8 @@ def _limit(text: str | None) -> Callable[[int], float] | None:
     return (lambda lines: lines * value / 100) if percent else (lambda _lines: value)
 
 
-def _dry_run(logs: tuple[Path, ...], lake: Path, label: str | None) -> None:
+def _dry_run(roots: tuple[Path, ...], lake: Path, chosen: IngestOptions) -> None:
     from ettlog.cli.account import would_read
 
-    for line in would_read(logs, lake, label):
+    for line in would_read(roots, lake, chosen):
         click.echo(line)

@@ -42,7 +42,7 @@ class BlockScan:
         """Read the block and hand its facts to the source."""
         source = self.source
         steps = StepLines(source, self.block, self.newlines, self.read)
-        hits = source.engine.finder.event_hits(memoryview(self.data)[: self.end], steps.match())
+        hits = source.engine.finder.event_hits(steps.match())
         source.hits += len(hits)
         events = self._events(hits)
         self.fast = steps.read(source.facts.idle(events))
@@ -124,22 +124,21 @@ class BlockScan:
     def _neighbours(self, events: Sequence[Event], steps: StepLines) -> None:
         """Find the dated lines beside the undated ones, and keep the block's last instant for the next block."""
         source = self.source
-        dated = DatedLines(self.data, self.end, source.reader.dated, steps.dated)
+        dated = DatedLines(self.data, self.end, source.dated, steps.dated, self.newlines)
         if source.facts.waiting:
             first = dated.behind(-1)
             if first != NULL:
                 source.facts.next_dated(first)
-        facts = {event.place: event.line for event in events} | dict(
-            zip(*(part.tolist() for part in steps.undated), strict=True)
-        )
-        if facts:
-            at = np.array(sorted(facts), np.int64)
-            near = dated.around(at, np.isin(at, steps.undated[0]))
+        step_at, step_line = steps.undated
+        every = np.r_[step_at, np.array([event.place for event in events], np.int64)]
+        if len(every):
+            lines = np.r_[step_line, np.array([event.line for event in events], np.int64)]
+            at, which = np.unique(every, return_index=True)
+            near = dated.around(at, np.asarray(which < len(step_at)))
             known = near.before != NULL
             place = np.where(known, near.place + source.place, source.last_place)
             before = np.where(known, near.before, source.last)
-            lines = np.array([facts[begin] for begin in at.tolist()], np.int64)
-            source.facts.add_undated(Undated(lines, place, before, near.behind))
+            source.facts.add_undated(Undated(lines[which], place, before, near.behind))
         last, us = dated.before(self.end)
         if us != NULL:
             source.last, source.last_place = us, last + source.place
@@ -149,11 +148,11 @@ class BlockScan:
     def _account(self) -> None:
         """Count the outcome of every line of the block, and look at some that nothing matched."""
         source = self.source
-        for begin in [begin for begin, outcome in self.outcome.items() if outcome != MATCHED]:
-            if self._is_fast(begin):
-                self.outcome[begin] = MATCHED
+        both = np.array(list(self.outcome), np.int64)
+        both = both[self.fast[np.searchsorted(self.fast[:-1], both)] == both] if len(self.fast) else _EMPTY
+        self.outcome |= dict.fromkeys(both.tolist(), MATCHED)
         read = Counter(self.outcome.values())
-        read[MATCHED] += len(self.fast) - sum(self._is_fast(begin) for begin in self.outcome)
+        read[MATCHED] += len(self.fast) - len(both)
         lines = len(self.newlines)
         read["long"] += self._long_lines()
         if (

@@ -21,7 +21,7 @@ _NONE: Ints = np.zeros(0, np.int64)
 WINDOWS = (1 << 12, 1 << 16)
 """Bytes looked at in turn for the dated line nearest to one place; the last size repeats."""
 
-NEAR, FAR = 4, 4096
+NEAR, FAR = 8, 4096
 """Lines before that are tried one by one, and the most bytes one of them may have."""
 
 MANY = 32
@@ -40,10 +40,18 @@ class Neighbours(NamedTuple):
 class DatedLines:
     """The lines of one block that hold an instant; a line is read only when a neighbour needs it."""
 
-    def __init__(self, data: bytearray, end: int, dated: Dated, read: tuple[Ints, Ints] = (_NONE, _NONE)) -> None:
+    def __init__(
+        self,
+        data: bytearray,
+        end: int,
+        dated: Dated,
+        read: tuple[Ints, Ints] = (_NONE, _NONE),
+        newlines: Ints | None = None,
+    ) -> None:
         """Keep `data[:end]`, whole lines; `dated` reads one, `read` has begins (sorted) and instants of lines read."""
         self._data, self._end, self._dated, self._read_at, self._read_us = data, end, dated, *read
         self._text = np.frombuffer(data, np.uint8, end)
+        self._newlines = np.flatnonzero(self._text == 10) if newlines is None else newlines
         self._known: dict[int, int] = {}
 
     def before(self, at: int, floor: int = 0) -> tuple[int, int]:
@@ -102,17 +110,19 @@ class DatedLines:
         return Neighbours(*np.array(rows, np.int64).reshape(-1, 3).T)
 
     def _all_around(self, at: Ints) -> Neighbours:
-        newlines = np.flatnonzero(self._text == 10)
-        lines = np.unique(np.searchsorted(newlines, self._clocks(0, self._end)))
-        begins = np.where(lines > 0, newlines[lines - 1] + 1, 0)
-        distinct, which = np.unique(np.searchsorted(begins, at), return_inverse=True)
+        lines = np.searchsorted(self._newlines, self._clocks(0, self._end))
+        lines = lines[_first(lines)]
+        begins = np.where(lines > 0, self._newlines[lines - 1] + 1, 0)
+        index = np.searchsorted(begins, at)
+        first = _first(index)
+        distinct, which = index[first], np.cumsum(first) - 1
         known = self._known_of(begins)
-        before, after = (np.append(known, NULL)[index] for index in (distinct - 1, distinct))
+        before, after = (np.append(known, NULL)[group] for group in (distinct - 1, distinct))
         place = np.append(begins, -1)[distinct - 1]
         for row in np.flatnonzero((before == NULL) | (after == NULL)).tolist():
-            index = int(distinct[row])
-            place[row], before[row] = self._walk(begins, index - 1, -1)
-            after[row] = self._walk(begins, index, 1)[1]
+            group = int(distinct[row])
+            place[row], before[row] = self._walk(begins, group - 1, -1)
+            after[row] = self._walk(begins, group, 1)[1]
         return Neighbours(place[which], before[which], after[which])
 
     def _known_of(self, begins: Ints) -> Ints:
@@ -126,7 +136,8 @@ class DatedLines:
 
     def _walk(self, begins: Ints, index: int, step: int) -> tuple[int, int]:
         while 0 <= index < len(begins):
-            begin, us = self._read(int(begins[index]))
+            begin = int(begins[index])
+            us = self._line(begin)
             if us != NULL:
                 return begin, us
             index += step
@@ -154,6 +165,13 @@ class DatedLines:
         return self._known[begin]
 
 
+def _first(ordered: Ints) -> NDArray[np.bool_]:
+    """Return which values are the first of their kind."""
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return first
+
+
 def advance(place: Ints, before: Ints, behind: Ints, durations: Ints) -> Ints:
     """Return instants of undated steps, in line order, in microseconds; NULL where there is no dated line at all.
 
@@ -161,8 +179,7 @@ def advance(place: Ints, before: Ints, behind: Ints, durations: Ints) -> Ints:
     included), never later than the first dated line behind it. Before the first dated line that line's instant is
     taken.
     """
-    new = np.ones(len(place), bool)
-    new[1:] = place[1:] != place[:-1]
+    new = _first(place)
     total = np.cumsum(durations)
     group = np.cumsum(new) - 1
     run = total - (total - durations)[new][group] if len(place) else total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -16,6 +17,7 @@ _MAX_OFFSET = 15 * 3600 * SECOND
 _SLACK = 120 * SECOND
 """Most an epoch value and a local stamp of one instant may differ beside whole quarters of an hour."""
 _BACK = 60 * SECOND
+_HALF_A_YEAR = 182 * DAY
 NOMINAL = date(2000, 1, 1)
 """Day of stamps without a date, and the year of those without one, until the source shows a better one."""
 
@@ -165,22 +167,38 @@ def _offset_us(when: datetime) -> int:
 
 
 def _in_year(us: int, year: int) -> int:
-    when = _EPOCH + timedelta(microseconds=us)
-    day = (
-        date(year, 3, 1) - timedelta(days=1) if (when.month, when.day) == (2, 29) else date(year, when.month, when.day)
-    )
-    return (day - _EPOCH.date()).days * DAY + us % DAY
+    return _day_in_year(us // DAY, year) * DAY + us % DAY
+
+
+@functools.lru_cache(1024)
+def _day_in_year(day: int, year: int) -> int:
+    """Return the same day of another year, in days since 1970; the 29th of February is its last day."""
+    when = _EPOCH + timedelta(days=day)
+    if (when.month, when.day) == (2, 29):
+        return (date(year, 3, 1) - _EPOCH.date()).days - 1
+    return (date(year, when.month, when.day) - _EPOCH.date()).days
 
 
 def _nearest_year(us: int, near: int) -> int:
-    year = (_EPOCH + timedelta(microseconds=near)).year
+    year = _year_of(near // DAY)
+    same = _in_year(us, year)
+    if abs(same - near) <= _HALF_A_YEAR:
+        return same
     return min((_in_year(us, year + step) for step in (-1, 0, 1)), key=lambda local: abs(local - near))
+
+
+@functools.lru_cache(1024)
+def _year_of(day: int) -> int:
+    return (_EPOCH + timedelta(days=day)).year
+
+
+NOMINAL_US = ((NOMINAL - _EPOCH.date()).days * DAY - DAY, (NOMINAL - _EPOCH.date()).days * DAY + 368 * DAY)
+"""Instants that may be in the nominal year: the first one, and the first one after them, in microseconds."""
 
 
 def moved(us: int, shift: int) -> int:
     """Return an instant that may lie in the nominal year at the real one; a missing instant stays what it is."""
-    first = (NOMINAL - _EPOCH.date()).days * DAY
-    return us + shift if shift and first - DAY <= us < first + 368 * DAY else us
+    return us + shift if shift and NOMINAL_US[0] <= us < NOMINAL_US[1] else us
 
 
 def _show(offset: int) -> str:

@@ -10,6 +10,7 @@ from ettlog.parse.template import NULL
 
 INFERRED = CLOCKS.index("date_inferred")
 NOMINAL = CLOCKS.index("date_nominal")
+_CODES = {word: code for code, word in enumerate(CLOCKS)}
 
 
 class Clock:
@@ -28,7 +29,7 @@ class Clock:
         us, word = self.source.instant(stamp)
         if us is None:
             return NULL, -1
-        code = CLOCKS.index(word)
+        code = _CODES[word]
         self.saw(us, us, code, 1)
         return us, code
 

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ettlog.parse.clockwork import Clock
+from ettlog.parse.dated import DatedLikes
 from ettlog.parse.extract import StepReader
 from ettlog.parse.facts import Book, Facts
 from ettlog.parse.finder import STEP, Finder
 from ettlog.parse.format import FormatSet, Pattern
+from ettlog.parse.likes import Likes
 from ettlog.parse.line import LineReader
 from ettlog.parse.parsed import ALL, ScanOptions
 from ettlog.parse.recipe import KEPT, MAX_LINE, Recipes, digit_literals
@@ -34,12 +36,17 @@ class Engine:
         self.finder = Finder(patterns, steps=steps == ALL)
         self.book = Book(patterns)
         self.recipes = Recipes(patterns, self.finder.literals)
-        self.steps = StepReader(patterns, lambda line: self.recipes.silent(line, self.finder.wanted(line)))
+        self._step_digits = digit_literals(one.anchor for one in patterns if one.kind == STEP)
+        self._gate_digits = digit_literals(self.finder.step_literals)
+        self.likes = Likes(self._anchored)
+        self.steps = StepReader(
+            patterns, lambda line: self.recipes.silent(line, self.finder.wanted(line)), self.likes.add
+        )
+        self.dated = DatedLikes()
         self.tiers = self.book.tiers
         self.low_tiers = sorted({one.tier for one in patterns if one.tier > 1})
         self._rooms: list[bytearray] = []
         self._wanted_steps: dict[bytes, tuple[int, ...]] = {}
-        self._step_digits = digit_literals(one.anchor for one in patterns if one.kind == STEP)
         self.step_patterns = tuple(sorted({index for row in self.finder.steps for index in row}))
 
     @contextmanager
@@ -52,6 +59,12 @@ class Engine:
             yield mine
         finally:
             self._rooms.append(mine)
+
+    def _anchored(self, line: bytes) -> tuple[int, ...] | None:
+        name = line.translate(ZEROS)
+        if self._step_digits.search(name) or self._gate_digits.search(name):
+            return None
+        return self.wanted_steps(line)
 
     def wanted_steps(self, line: bytes) -> tuple[int, ...]:
         """Return the step patterns whose anchors are on a line; of lines that differ in digits only it is told once."""
@@ -104,6 +117,10 @@ class Source:
         self._mask = np.empty(0, bool)
         self.twins: dict[int, tuple[Ints, Ints, Ints]] = {}
         """Tier -> steps, instants and clocks of its last dated lines."""
+
+    def dated(self, line: bytes) -> int:
+        """Return the instant of any line in microseconds UTC, or NULL."""
+        return self.engine.dated.instant(line, self.reader)
 
     def mask(self, size: int) -> NDArray[np.bool_]:
         """Return room for `size` truth values, the same one for every block: new memory is slow to touch."""

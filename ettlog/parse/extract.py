@@ -61,10 +61,17 @@ class _Known(NamedTuple):
 class StepReader:
     """Reads the step lines of one source block by block; remembers the templates it learnt."""
 
-    def __init__(self, patterns: Sequence[Pattern], silent: Callable[[bytes], bool]) -> None:
-        """Keep the patterns; `silent` tells of a line that no line like it holds a literal of events."""
+    def __init__(
+        self,
+        patterns: Sequence[Pattern],
+        silent: Callable[[bytes], bool],
+        learnt: Callable[[Template, Pool], None] = lambda _template, _pool: None,
+    ) -> None:
+        """Keep the patterns; `silent` tells of a line that no line like it holds a literal of events, `learnt` is told
+        of each new template and the pool of the line it was learnt from."""
         self.patterns, self._silent = patterns, silent
         self._known: dict[int, _Known] = {}
+        self._learnt = learnt
 
     def match(self, block: bytearray, pool: Pool) -> tuple[list[Matched], Ints]:
         """Return what the templates read on the lines of a pool, and the indices of the lines left for their regexes.
@@ -112,6 +119,7 @@ class StepReader:
             known.whole.setdefault(plain, []).append(template)
         else:
             known.local.append(template)
+        self._learnt(template, pool)
         yield template
 
     def _apply(self, template: Template, block: bytearray, pool: Pool, left: Ints, found: list[Matched]) -> Ints:

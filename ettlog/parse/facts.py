@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ettlog.lifecycle import CLOCKS, KIND_BY_NAME
 from ettlog.parse import columns
 from ettlog.parse.carry import advance, per_step, spans
-from ettlog.parse.clock import moved
+from ettlog.parse.clock import NOMINAL_US
 from ettlog.parse.clockwork import INFERRED, NOMINAL
 from ettlog.parse.counting import Evidence, Needs
 from ettlog.parse.decode import TOTALS
@@ -235,7 +235,8 @@ def _text(value: int | str | None) -> str | None:
 
 def _settle(shift: int, nominal: bool, ts: Ints, clock: NDArray[np.int8] | None = None) -> None:
     if shift:
-        ts[:] = [moved(us, shift) for us in ts.tolist()]
+        first, end = NOMINAL_US
+        ts[(ts >= first) & (ts < end)] += shift
     if nominal and clock is not None:
         clock[clock == INFERRED] = NOMINAL
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ettlog.lifecycle import KIND_BY_NAME
 from ettlog.parse.envelope import peel
 from ettlog.parse.format import Pattern
-from ettlog.parse.gates import COMMON, choose
-from ettlog.parse.literals import AhoCorasick, Hits, fastest
+from ettlog.parse.gates import COMMON, choose, minimal
+from ettlog.parse.literals import AhoCorasick, Hits, Hyperscan, Search, has_hyperscan
 from ettlog.parse.uniform import needle
 
 Ints = NDArray[np.int64]
@@ -21,14 +21,49 @@ Ints = NDArray[np.int64]
 _MOST_LEFT = 0.8
 """Share of a block beyond which what is not covered is not copied out of it."""
 
+_LONG = 12
+"""Bytes of an anchor that is rare enough by itself: to look for a longer literal costs more at every start."""
+
 STEP = KIND_BY_NAME["step"].kind
 
 
 class Covered(NamedTuple):
-    """Lines of a block that hold no literal of events, sorted: where they begin, and where the next line does."""
+    """Lines of a block in which nothing has to be looked for, sorted: where they begin, and where the next line
+    does."""
 
     begin: Ints
     end: Ints
+
+
+class Rest:
+    """The text of a block without its covered lines."""
+
+    def __init__(self, text: memoryview, covered: Covered) -> None:
+        """Copy what is left, unless it is most of the text."""
+        self.covered = covered
+        begin, end = np.r_[0, covered.end], np.r_[covered.begin, len(text)]
+        left = begin < end
+        self._begin, size = begin[left], (end - begin)[left]
+        self._before = np.cumsum(size) - size
+        self.text, self._whole = text, int(size.sum()) > _MOST_LEFT * len(text)
+        if not self._whole:
+            pieces = zip(self._begin.tolist(), end[left].tolist(), strict=True)
+            self.text = memoryview(b"".join([text[first:last] for first, last in pieces]))
+
+    def places(self, at: Ints) -> Ints:
+        """Return where in the block the places of `text` are."""
+        if self._whole:
+            return at
+        piece = np.searchsorted(self._before, at, "right") - 1
+        return np.asarray(at - self._before[piece] + self._begin[piece])
+
+    def free(self, at: Ints) -> NDArray[np.bool_]:
+        """Return which places in the block are on no covered line: what is most of the text was searched whole."""
+        begin, end = self.covered
+        if not (self._whole and len(begin)):
+            return np.ones(len(at), bool)
+        line = np.searchsorted(begin, at, "right") - 1
+        return (line < 0) | (at >= end[line])
 
 
 class Finder:
@@ -38,13 +73,13 @@ class Finder:
         """Choose the literals; without `steps` those of step patterns are left out."""
         frequent = [index for index, one in enumerate(patterns) if one.kind == STEP] if steps else []
         events = [index for index, one in enumerate(patterns) if one.kind != STEP]
-        avoid = b"\n".join(sample.line.encode() for one in patterns if one.kind == STEP for sample in one.samples)
-        gates = choose([patterns[index].anchor for index in events], avoid=avoid + COMMON)
-        self._event_search = fastest(gates.literals)
+        self._events = _by_literal(events, patterns)
+        self._event_search = event_search(patterns, events)
         gates = choose([patterns[index].anchor for index in frequent])
         self.steps = tuple(tuple(frequent[owner] for owner in row) for row in gates.owners)
+        self.step_literals = gates.literals
+        """What is looked for to find step lines."""
         self._frequent_search = AhoCorasick(gates.literals)
-        self._events = _by_literal(events, patterns)
         self._owners = list(self._events.values())
         self._anchors = _automaton(tuple(self._events), MatchKind.Standard)
         anchored: dict[bytes, list[int]] = {}
@@ -58,24 +93,16 @@ class Finder:
         """Return the literals of events that decide which patterns a line is read by."""
         return tuple(self._events)
 
-    def step_hits(self, text: memoryview) -> Hits:
-        """Return which literals of step lines stand in `text`, and where, in order."""
-        return self._frequent_search.find(text)
+    def step_hits(self, rest: Rest) -> Hits:
+        """Return which literals of step lines stand in what is left of a block, and where, in order."""
+        number, at = self._frequent_search.find(rest.text)
+        at = rest.places(at)
+        free = rest.free(at)
+        return Hits(number, at) if free.all() else Hits(number[free], at[free])
 
-    def event_hits(self, text: memoryview, covered: Covered) -> Ints:
-        """Return where literals of events stand in `text`, in order; covered lines are passed over."""
-        begin = np.r_[0, covered.end]
-        end = np.r_[covered.begin, len(text)]
-        left = begin < end
-        begin, end = begin[left], end[left]
-        size = end - begin
-        if int(size.sum()) > _MOST_LEFT * len(text):
-            return self._event_search.find(text).at
-        pieces = zip(begin.tolist(), end.tolist(), strict=True)
-        at = self._event_search.find(memoryview(b"".join(text[first:last] for first, last in pieces))).at
-        before = np.cumsum(size) - size
-        piece = np.searchsorted(before, at, "right") - 1
-        return np.asarray(at - before[piece] + begin[piece])
+    def event_hits(self, rest: Rest) -> Ints:
+        """Return where literals of events stand in what is left of a block, in order."""
+        return rest.places(self._event_search.find(rest.text).at)
 
     def wanted_steps(self, line: bytes) -> list[int]:
         """Return the step patterns whose anchors are on a line, in their order."""
@@ -94,8 +121,21 @@ class Finder:
         return sorted(index for anchor in found for index in self._owners[anchor])
 
 
+def event_search(patterns: Sequence[Pattern], events: Sequence[int]) -> Search:
+    """Return the search for lines with the anchors of events: for all anchors where it can take them, else for few
+    literals in them."""
+    anchors = [patterns[index].anchor for index in events]
+    if anchors and has_hyperscan():
+        return Hyperscan(minimal(anchors))
+    avoid = b"\n".join(sample.line.encode() for one in patterns if one.kind == STEP for sample in one.samples)
+    return AhoCorasick(choose(anchors, avoid=avoid + COMMON).literals)
+
+
 def _literal(pattern: Pattern) -> bytes:
-    """Return what the text of a line must hold: the anchor, or a longer literal that the regex cannot do without."""
+    """Return what the text of a line must hold: the anchor, or where that is short a longer literal that the regex
+    cannot do without."""
+    if len(pattern.anchor) >= _LONG:
+        return pattern.anchor
     return max(pattern.anchor, needle(pattern.expression), key=len)
 
 

@@ -58,8 +58,8 @@ def choose(
     smallest) takes their place, if it does not occur in `avoid`. `kept` literals stay, unless one contains another:
     they are for lines so frequent that nothing else may run on them, and `avoid` is such lines.
     """
-    fixed = _minimal(kept, b" ")
-    loose = set(_minimal((one for one in anchors if not any(keep in one for keep in fixed)), b" :|", avoid))
+    fixed = minimal(kept, b" ")
+    loose = set(minimal((one for one in anchors if not any(keep in one for keep in fixed)), b" :|", avoid))
     for part, served in _shared_parts(loose, fixed, avoid):
         if len(fixed) + len(loose) <= most:
             break
@@ -96,7 +96,9 @@ def _overlaps(one: bytes, other: bytes) -> bool:
     return one in other or other in one
 
 
-def _minimal(anchors: Iterable[bytes], edge: bytes, avoid: bytes = b"") -> list[bytes]:
+def minimal(anchors: Iterable[bytes], edge: bytes = b"", avoid: bytes = b"") -> list[bytes]:
+    """Return literals so that each anchor contains one: those that contain no other, without marks of `edge` at their
+    ends where enough is left that is not in `avoid`."""
     bare = {one if len(one.strip(edge)) < MIN_GATE or one.strip(edge) in avoid else one.strip(edge) for one in anchors}
     found: list[bytes] = []
     for one in sorted(bare, key=lambda one: (len(one), one)):

@@ -114,6 +114,10 @@ class LineReader:
             if inner is not None and inner.zone == "local":
                 self._clock.source.observe(stamp.us, inner)
 
+    def instant(self, stamp: clocks.Stamp) -> int:
+        """Return the instant of a stamp in microseconds UTC, or NULL."""
+        return self._clock.instant(stamp)[0]
+
     def dated(self, line: bytes) -> int:
         """Return the instant of any line in microseconds UTC, or NULL."""
         peeled = peel(line.rpartition(b"\r")[2] if b"\r" in line.rstrip(b"\r") else line)

@@ -37,11 +37,9 @@ class Search(Protocol):
         ...
 
 
-def fastest(literals: Sequence[bytes]) -> Search:
-    """Return the fastest search there is for literals of which only the lines count that they stand on."""
-    if literals and find_spec("hyperscan") is not None:
-        return Hyperscan(literals)
-    return AhoCorasick(literals)
+def has_hyperscan() -> bool:
+    """Tell whether Hyperscan is installed."""
+    return find_spec("hyperscan") is not None
 
 
 class AhoCorasick:

@@ -29,7 +29,7 @@ MAX_LINE = 1024
 _DATE = re.compile(rb"20(?=\d\d-\d\d)")
 _CENTURY = b"\x02\x02"
 """Stands for the century of a date; a line that holds such a byte is not remembered."""
-_OTHER_DIGITS = (b"00/00", b"[0000000000.")
+OTHER_DIGITS = (b"00/00", b"[0000000000.")
 """What prefixes look like, their digits zeroed, that do not treat all digits alike beside the century of a date."""
 
 
@@ -38,6 +38,11 @@ def key(line: bytes) -> bytes:
     if b"20" in line:
         line = _DATE.sub(_CENTURY, line)
     return line.translate(ZEROS)
+
+
+def repeats(line: bytes) -> bool:
+    """Tell whether lines like it are remembered."""
+    return len(line) <= MAX_LINE and b"\r" not in line and b"\x1b" not in line and _CENTURY[:1] not in line
 
 
 def digit_literals(literals: Iterable[bytes]) -> re.Pattern[bytes]:
@@ -83,7 +88,7 @@ class Recipes:
 
     def known(self, line: bytes) -> tuple[bytes, Recipe | None]:
         """Return the key of a line and how its like was read; an empty key where lines like it are not remembered."""
-        if len(line) > MAX_LINE or b"\r" in line or b"\x1b" in line or _CENTURY[:1] in line:
+        if not repeats(line):
             return b"", None
         name = key(line)
         recipe = self._known.get(name)
@@ -107,7 +112,7 @@ class Recipes:
 
     def _recipe(self, name: bytes, line: bytes, wanted: Sequence[int], found: Sequence[Found]) -> Recipe:
         proofs = [prove(self._patterns[index].expression) for index in wanted]
-        if self._digits.search(line.translate(ZEROS)) or any(part in name for part in _OTHER_DIGITS):
+        if self._digits.search(line.translate(ZEROS)) or any(part in name for part in OTHER_DIGITS):
             return Recipe(None)
         if not all(proof.usable for proof in proofs):
             return Recipe(None)

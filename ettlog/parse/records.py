@@ -2,95 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, cast
 
-from ettlog.parse import (
-    aws_batch,
-    blocks,
-    ckpt_probe,
-    dlrover_events,
-    goodput_entries,
-    htcondor,
-    k8s,
-    k8s_pod_text,
-    kueue_log,
-    kueue_watch,
-    lsf,
-    maxtext_metrics,
-    nvrx_cycles,
-    one_logger,
-    pbs,
-    ray_export,
-    resiliency_log,
-    sacct,
-    sacct_lines,
-    sagemaker,
-    scontrol,
-    sge,
-    slurm_jobcomp,
-    slurm_json,
-    slurmctld,
-    titan_jsonl,
-    torch_trace,
-)
+from ettlog.parse import blocks
 from ettlog.parse.parsed import Parsed, ScanOptions
-from ettlog.parse.traces import philly, swf, tables
 
 HEAD = 1 << 16
 """Bytes of text a reader is shown to know its input by."""
 
+_BOM = b"\xef\xbb\xbf"
+_JSON = b"{["
+
+
+class _Module(Protocol):
+    """What the module of a reader offers."""
+
+    NAME: str
+
+    def sniff(self, head: bytes, options: ScanOptions) -> bool:
+        """Tell whether the reader knows the input."""
+        ...
+
+    def read(self, path: Path, options: ScanOptions) -> Parsed:
+        """Read the input."""
+        ...
+
 
 class Reader(NamedTuple):
-    """One reader: `sniff(head, options)` tells whether it knows the input, `read(path, options)` reads it."""
+    """One reader, and what cannot be missing in its input: its module is imported only where that is there."""
 
     name: str
-    sniff: Callable[[bytes, ScanOptions], bool]
-    read: Callable[[Path, ScanOptions], Parsed]
+    module: str
+    opens: bytes = b""
+    """Bytes the text may begin with, behind blanks; any without."""
+    marks: tuple[bytes, ...] = ()
+    """One of these stands in the head; nothing has to without."""
+
+    def sniff(self, head: bytes, options: ScanOptions) -> bool:
+        """Tell whether the reader knows an input by its head."""
+        if self.opens and head.removeprefix(_BOM).lstrip()[:1] not in [bytes((one,)) for one in self.opens]:
+            return False
+        if self.marks and not any(mark in head for mark in self.marks):
+            return False
+        return self._load().sniff(head, options)
+
+    def read(self, path: Path, options: ScanOptions) -> Parsed:
+        """Read an input that the reader knows; raise SourceRefusedError like the scanner."""
+        return self._load().read(path, options)
+
+    def _load(self) -> _Module:
+        return cast(_Module, import_module(f"ettlog.parse.{self.module}"))
 
 
 READERS: tuple[Reader, ...] = (
-    Reader(torch_trace.NAME, torch_trace.sniff, torch_trace.read),
-    Reader(titan_jsonl.NAME, titan_jsonl.sniff, titan_jsonl.read),
-    Reader(dlrover_events.NAME, dlrover_events.sniff, dlrover_events.read),
-    Reader(one_logger.NAME, one_logger.sniff, one_logger.read),
-    Reader(goodput_entries.NAME, goodput_entries.sniff, goodput_entries.read),
-    Reader(resiliency_log.NAME, resiliency_log.sniff, resiliency_log.read),
-    Reader(maxtext_metrics.NAME, maxtext_metrics.sniff, maxtext_metrics.read),
-    Reader(nvrx_cycles.NAME, nvrx_cycles.sniff, nvrx_cycles.read),
-    Reader(ray_export.NAME, ray_export.sniff, ray_export.read),
-    Reader(kueue_log.NAME, kueue_log.sniff, kueue_log.read),
-    Reader(kueue_watch.NAME, kueue_watch.sniff, kueue_watch.read),
-    Reader(philly.NAME, philly.sniff, philly.read),
-    Reader(k8s.NAME, k8s.sniff, k8s.read),
-    Reader(aws_batch.NAME, aws_batch.sniff, aws_batch.read),
-    Reader(sagemaker.NAME, sagemaker.sniff, sagemaker.read),
-    Reader(slurm_json.NAME, slurm_json.sniff, slurm_json.read),
-    Reader(slurm_jobcomp.NAME, slurm_jobcomp.sniff, slurm_jobcomp.read),
-    Reader(scontrol.NAME, scontrol.sniff, scontrol.read),
-    Reader(lsf.NAME, lsf.sniff, lsf.read),
-    Reader(pbs.NAME, pbs.sniff, pbs.read),
-    Reader(sge.NAME, sge.sniff, sge.read),
-    Reader(slurmctld.NAME, slurmctld.sniff, slurmctld.read),
-    Reader(htcondor.NAME, htcondor.sniff, htcondor.read),
-    Reader(ckpt_probe.NAME, ckpt_probe.sniff, ckpt_probe.read),
-    Reader(k8s_pod_text.NAME, k8s_pod_text.sniff, k8s_pod_text.read),
-    Reader(swf.NAME, swf.sniff, swf.read),
-    Reader(tables.NAME, tables.sniff, tables.read),
-    Reader(sacct.NAME, sacct.sniff, sacct.read),
-)
+    Reader("torch_trace", "torch_trace", b"VIWEC", (b"{",)),
+    Reader("titan_jsonl", "titan_jsonl", b"{", (b'"log_type_name"',)),
+    Reader(
+        "dlrover_events", "dlrover_events", _JSON, (b'"event_type"', b"] [BEGIN] ", b"] [END] ", b"] [INSTANT] ")
+    ),
+    Reader("one_logger", "one_logger", b"{", (b'"pid"',)),
+    Reader("goodput_entries", "goodput_entries", b"{"),
+    Reader("resiliency_log", "resiliency_log", b"{", (b'"event_type"',)),
+    Reader("maxtext_metrics", "maxtext_metrics", b"{", (b'"perf', b'"learning')),
+    Reader("nvrx_cycles", "nvrx_cycles", b"{", (b'"cycle_number"',)),
+    Reader("ray_export", "ray_export", b"{", (b"EXPORT_",)),
+    Reader("kueue_log", "kueue_log", b"", (b'"caller":"',)),
+    Reader("kueue_watch", "kueue_watch", b"", (b"ADDED", b"MODIFIED", b"DELETED", b"CONDITIONS")),
+    Reader("philly", "traces.philly", _JSON, (b'"submitted_time"',)),
+    Reader("kubernetes", "k8s", b"", (b'"apiVersion"', b"kind: ")),
+    Reader("aws_batch", "aws_batch", _JSON, (b'"jobQueue"',)),
+    Reader("sagemaker", "sagemaker", _JSON, (b'"TrainingJobName"',)),
+    Reader("slurm_json", "slurm_json", _JSON, (b'"job_id"', b"data_parser")),
+    Reader("slurm_jobcomp", "slurm_jobcomp", b"", (b"JobState=", b'"@submit"')),
+    Reader("scontrol", "scontrol", b"", (b"JobState=",)),
+    Reader("lsf", "lsf", b"", (b'"JOB_', b'"EVENT_ADRSV_FINISH"')),
+    Reader("pbs", "pbs", b"", (b";",)),
+    Reader("sge", "sge", b"", (b":",)),
+    Reader(
+        "slurmctld",
+        "slurmctld",
+        b"[s",
+        (
+            b"sched", b"_slurm_rpc_", b"backfill: ", b"job_complete: ", b"equeu", b"POWER: ", b"update_node: node ",
+            b"slurmctld version ", b"Time limit exhausted for JobI", b"reempted JobI",
+        ),
+    ),
+    Reader("htcondor", "htcondor"),
+    Reader("ckpt_probe", "ckpt_probe", b"cp", (b"\ttime\texecution\t", b"\texecutions_by_trainer\t")),
+    Reader("kubernetes_pod_starts", "k8s_pod_text"),
+    Reader("swf", "traces.swf"),
+    Reader("trace", "traces.tables"),
+    Reader("sacct", "sacct"),
+)  # fmt: skip
 """All readers; the first that knows a source reads it, so what could be mistaken for another kind stands last."""
 
 
 def reader_for(path: Path, options: ScanOptions) -> Reader | None:
     """Return the first reader that knows a source by its head, or None; raise SourceRefusedError like the scanner."""
-    head = _head(path)
+    with blocks.open_source(path) as source:
+        return reader_of(source, options)
+
+
+def reader_of(source: blocks.Reader, options: ScanOptions) -> Reader | None:
+    """Return the first reader that knows an open source of which nothing was read yet; nothing is read after it."""
+    head = bytes(source.peek(HEAD))
     return next((reader for reader in READERS if reader.sniff(head, options)), None)
 
 
 def advice(path: Path) -> str:
     """Return what a user could do about a source that no format and no reader knows, as a sentence, or nothing."""
+    from ettlog.parse import sacct_lines
+
     if sacct_lines.lacks_header(_head(path)):
         return "looks like sacct output without a header: name its fields with --sacct-fields"
     return ""

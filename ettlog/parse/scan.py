@@ -37,10 +37,15 @@ def scan(path: Path, formats: FormatSet, options: ScanOptions) -> Parsed:
     except SourceRefusedError as error:
         return _nothing("refused", [f"{error.what}: {error.why}"])
     with reader:
-        source = Source(engine(formats, options.steps), options)
-        if options.zone is None and options.limits.block < zones.HEAD:  # what is learnt must not hang on the blocks
-            zones.learn(reader.peek(zones.HEAD), source.clock.source)
-        return _read(reader, source, learns=options.zone is None and options.limits.block >= zones.HEAD)
+        return scan_open(reader, formats, options)
+
+
+def scan_open(reader: Reader, formats: FormatSet, options: ScanOptions) -> Parsed:
+    """Read a text source that is open already, of which nothing was read yet; else like `scan`."""
+    source = Source(engine(formats, options.steps), options)
+    if options.zone is None and options.limits.block < zones.HEAD:  # what is learnt must not hang on the blocks
+        zones.learn(reader.peek(zones.HEAD), source.clock.source)
+    return _read(reader, source, learns=options.zone is None and options.limits.block >= zones.HEAD)
 
 
 def _nothing(state: str, inferences: list[str]) -> Parsed:

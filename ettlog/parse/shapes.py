@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from ettlog.parse.redaction import redact
 from ettlog.parse.uniform import ZEROS
 
 MAX_SHAPES = 64
@@ -19,26 +20,12 @@ _SHAPE_BYTES = 160
 _MASKS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
     (re.compile(rb"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"), b"<uuid>"),
     (re.compile(rb"\b0x[0-9a-fA-F]+\b|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"), b"<hex>"),
+    (re.compile(rb"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{16,}\b"), b"<id>"),
     (re.compile(rb"(?<![\w.])~?(?:/[\w.@+=-]+){2,}/?"), b"<path>"),
     (re.compile(rb"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?"), b"<n>"),
     (re.compile(rb"(?:<n>[ :,;xX/|-]*){2,}"), b"<n>.. "),
     (re.compile(rb"\s+"), b" "),
 )
-_SECRET_WORDS = rb"(?:token|secret|passwo?r?d|api[_-]?key|access[_-]?key|credential)"
-_SECRETS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
-    (re.compile(rb"(?i)([\w-]*" + _SECRET_WORDS + rb"[\w-]*[\"']?\s*[=:]\s*)(?:bearer\s+)?[^\s,;&]+"), rb"\1***"),
-    (re.compile(rb"(?i)\b(authorization[\"']?\s*[=:]\s*|bearer\s+)(?:(?:bearer|basic)\s+)?[^\s,;]+"), rb"\1***"),
-    (re.compile(rb"\b(?:hf_|ghp_|gho_|glpat-|sk-|xox[abp]-|AKIA|ASIA)[\w-]{8,}|\beyJ[\w-]{10,}\.[\w.-]+"), b"***"),
-    (re.compile(rb"(\b[a-z][a-z0-9+.-]*://)[^\s/@:]+:[^\s/@]+@"), rb"\1***@"),
-    (re.compile(rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), b"<email>"),
-    (re.compile(rb"(/(?:home|Users|users|u)/)[^/\s\"',:;]+"), rb"\1<user>"),
-)  # fmt: skip
-
-
-_SUSPECT = re.compile(
-    rb"(?i)token|secret|passw|key|credential|authorization|bearer|hf_|gh[po]_|glpat-|sk-|xox|a[ks]ia|eyj|@|/home/|/users/|/u/"
-)
-"""What a line must hold to be worth the search for secrets."""
 
 
 def shape(line: bytes) -> str:
@@ -53,15 +40,6 @@ def _masked(text: bytes) -> str:
     for regex, mask in _MASKS:
         text = regex.sub(mask, text)
     return _shown(text.strip())[:_SHAPE_BYTES]
-
-
-def redact(line: bytes) -> bytes:
-    """Return a line without secrets, mail addresses and the names in home folders."""
-    if _SUSPECT.search(line) is None:
-        return line
-    for regex, mask in _SECRETS:
-        line = regex.sub(mask, line)
-    return line
 
 
 def sample(line: bytes) -> str:

@@ -79,24 +79,16 @@ OF_NODES = (
 )
 _OF_INTEREST = re.compile(rb"JobI[dD]=|update_node: |POWER: |powering down |[Nn]odes? \S+ not re")
 """Most lines of a controller are about other things."""
-_MARKS = (
-    b"sched", b"_slurm_rpc_", b"backfill: ", b"job_complete: ", b"equeu", b"POWER: ", b"update_node: node ",
-    b"slurmctld version ", b"Time limit exhausted for JobI", b"reempted JobI",
-)  # fmt: skip
-"""One of these is on every known line: looked for first, since most logs hold none."""
 _KNOWN = re.compile(
     rb"^(?:slurmctld: )?\[[^\]\n]{8,40}\] ?(?:(?:error|debug\d?|info): +)?(?:sched: Allocate JobI[dD]=|_slurm_rpc_\w+: "
     rb"|sched/backfill: |backfill: |_?job_complete: |requeue job JobI|Requeuing JobI|POWER: |update_node: node "
-    rb"|slurmctld version |Time limit exhausted for JobI|[Pp]reempted JobI)",
-    re.M,
+    rb"|slurmctld version |Time limit exhausted for JobI|[Pp]reempted JobI)"
 )
 
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
     """Tell by its first lines whether a file is a log of Slurm's controller."""
-    if head.lstrip()[:1] not in (b"[", b"s") or not any(mark in head for mark in _MARKS):
-        return False
-    return _KNOWN.search(head) is not None
+    return any(_KNOWN.match(line) for line in head.split(b"\n") if line[:1] in (b"[", b"s"))
 
 
 def read(path: Path, options: ScanOptions) -> Parsed:

@@ -74,6 +74,19 @@ def find(line: bytes) -> Stamp | None:
     return _epoch(line)
 
 
+def first(line: bytes) -> int:
+    """Return where the first text of a stamp's layout stands in a line, be it an instant or not; -1 without one."""
+    match = _FIND.search(line)
+    return -1 if match is None else match.start()
+
+
+def at(line: bytes, place: int) -> Stamp | None:
+    """Return the stamp that stands at a place of a line where `first` found one on a line that differs in digits only;
+    None where it is no instant."""
+    match = _FIND.match(line, place)
+    return None if match is None else _read(match, line)
+
+
 def parse(text: bytes | str) -> Stamp | None:
     """Return the stamp a text begins with, or None; a time of day may stand in brackets."""
     line = text.encode() if isinstance(text, str) else text
@@ -89,7 +102,12 @@ def has_clock(line: bytes | bytearray, begin: int = 0, end: int = sys.maxsize) -
 
 def may_be_dated(line: bytes) -> bool:
     """Tell whether `find` could give a stamp for a line with these or other digits."""
-    return has_clock(line) or line[:1] in (b"[", b":") or line[:1].isdigit() or b'_ms"' in line
+    return has_clock(line) or may_be_epoch(line)
+
+
+def may_be_epoch(line: bytes) -> bool:
+    """Tell whether seconds or milliseconds since 1970 could stand in a line with these or other digits."""
+    return line[:1] in (b"[", b":") or line[:1].isdigit() or b'_ms"' in line
 
 
 def _epoch(line: bytes) -> Stamp | None:

@@ -3,7 +3,7 @@ line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from ettlog.parse.cut import Block
 from ettlog.parse.engine import Source
-from ettlog.parse.extract import CUT, Matched, Pool
+from ettlog.parse.extract import CUT, Pool
 from ettlog.parse.facts import Steps
-from ettlog.parse.finder import Covered
+from ettlog.parse.finder import Covered, Rest
+from ettlog.parse.likes import Taken
 from ettlog.parse.line import Found
-from ettlog.parse.template import COLUMNS, NULL
+from ettlog.parse.template import COLUMNS, MAX_WIDTH, NULL
 from ettlog.parse.vector import Rows, select
 
 Ints = NDArray[np.int64]
@@ -24,6 +25,9 @@ NO_ROWS = Rows(_EMPTY, _EMPTY, _EMPTY.astype(np.int8), _EMPTY.astype(np.int16), 
 _TWINS = (-1, -2, 0, 1)
 """Which dated lines of a lower tier may be about an undated step, by distance: two before, two behind."""
 
+
+_NEARLY = 0.9
+"""Share of the silent lines that may stand for all: to leave a few more of them in costs less than a second copy."""
 
 _AGAIN = CUT - 1
 """Key, less the number of the literal, of lines on which one literal stands several times."""
@@ -43,41 +47,34 @@ class StepLines:
     def __init__(self, source: Source, block: Block, newlines: Ints, read_line: ReadLine) -> None:
         """Keep the block, where its lines end, and how to read one line."""
         self._source, self._block, self._newlines, self._read_line = source, block, newlines, read_line
-        self._matched: list[tuple[Pool, list[Matched], Ints]] = []
+        self._matched: list[Taken] = []
         self._waiting: list[Pool] = []
         self.undated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
         """Where undated step lines begin, and their numbers in the source."""
         self.dated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
         """Where step lines begin whose instant is that of the first stamp on them, and the instants."""
 
-    def match(self) -> Covered:
-        """Find the step lines and match them with templates; return the lines on which no event can be.
+    def match(self) -> Rest:
+        """Find the step lines and match them with templates; return the text on which events can be.
 
         What cannot count yet for want of a line of its trainer waits: that line may be in this block.
         """
-        engine, block = self._source.engine, self._block
-        gates, at = engine.finder.step_hits(memoryview(block.data)[: block.end])
-        self._source.hits += len(at)
+        engine, text = self._source.engine, memoryview(self._block.data)[: self._block.end]
         idle = self._source.facts.idle(())
+        if self._source.limits.line >= MAX_WIDTH:
+            begin, end = _lines(self._newlines)
+            last = len(end) - self._block.sealed  # that line may have lost its end
+            self._matched += engine.likes.take(self._block.data, begin[:last], end[:last], idle)
+        rest = Rest(text, _covered(self._matched, silent=False))
+        gates, at = engine.finder.step_hits(rest)
+        self._source.hits += len(at) + len(rest.covered.begin)
         for pool in self._pools(gates, at) if len(at) else ():
             if idle.isdisjoint(pool.patterns):
-                self._matched.append((pool, *engine.steps.match(block.data, pool)))
+                self._matched.append(Taken(pool, *engine.steps.match(self._block.data, pool)))
             else:
                 self._waiting.append(pool)
-        return self._covered()
-
-    def _covered(self) -> Covered:
-        lines = [
-            np.stack([pool.at[one.rows], pool.end[one.rows] + 1])
-            for pool, matched, _ in self._matched
-            for one in matched
-            if one.template.silent
-        ]
-        if not lines:
-            return Covered(_EMPTY, _EMPTY)
-        begin, end = np.concatenate(lines, axis=1)
-        order = np.argsort(begin)
-        return Covered(begin[order], end[order])
+        covered = _covered(self._matched, silent=True)
+        return rest if _most(rest.covered, covered) else Rest(text, covered)
 
     def read(self, idle: frozenset[int]) -> Ints:
         """Read all step lines but of the patterns that cannot count in this block; return where those begin that were
@@ -86,7 +83,7 @@ class StepLines:
             ready = tuple(index for index in pool.patterns if index not in idle)
             if ready:
                 pool = pool._replace(patterns=ready)
-                self._matched.append((pool, *self._source.engine.steps.match(self._block.data, pool)))
+                self._matched.append(Taken(pool, *self._source.engine.steps.match(self._block.data, pool)))
         if not self._matched:
             return _EMPTY
         rows, fast = self._rows(idle)
@@ -110,13 +107,12 @@ class StepLines:
                 rest.append(one.rows[~good])
                 if len(rows.at):
                     source.formats[source.engine.patterns[one.template.learnt.pattern].format] += len(rows.at)
-            for row in np.sort(np.concatenate(rest)).tolist():
-                begin = int(pool.at[row])
-                slow += [(begin, found) for found in self._one(begin, int(pool.end[row]), pool.patterns, idle)]
-        joined = _joined([*fast, _slow_rows(slow)])
-        return select(joined, np.argsort(joined.at, kind="stable")), np.sort(
-            np.concatenate([_EMPTY, *(r.at for r in fast)])
+            slow += self._slow(pool, np.sort(np.concatenate(rest)), idle)
+        joined = _joined([*fast, _slow_rows(slow)] if slow else fast)
+        joined = (
+            joined if (joined.at[1:] > joined.at[:-1]).all() else select(joined, np.argsort(joined.at, kind="stable"))
         )
+        return joined, np.sort(np.concatenate([_EMPTY, *(r.at for r in fast)])) if slow else joined.at
 
     def _dated(self, rows: Rows, fast: Ints) -> tuple[Ints, Ints]:
         own = (rows.ts != NULL) & ~self._source.engine.book.stamped[rows.pattern]
@@ -150,10 +146,19 @@ class StepLines:
             pools.append(Pool(one, patterns, begin[mine], end[mine]))
         return pools
 
-    def _one(self, begin: int, end: int, wanted: Sequence[int], idle: frozenset[int]) -> list[Found]:
-        on_line = self._source.engine.wanted_steps(bytes(self._block.data[begin:end]))
-        wanted = [index for index in on_line if index in wanted and index not in idle]
-        return self._read_line(begin, end, wanted, many=True) if wanted else []
+    def _slow(self, pool: Pool, rows: Ints, idle: frozenset[int]) -> Iterator[tuple[int, Found]]:
+        """Read lines of a pool by the regexes of those patterns whose anchors are on them; most hold none."""
+        text, anchored, wanted = (
+            memoryview(self._block.data),
+            self._source.engine.wanted_steps,
+            frozenset(pool.patterns),
+        )
+        for begin, end in zip(pool.at[rows].tolist(), pool.end[rows].tolist(), strict=True):
+            on_line = anchored(bytes(text[begin:end]))
+            ready = [index for index in on_line if index in wanted and index not in idle] if on_line else None
+            if ready:
+                for found in self._read_line(begin, end, ready, many=True):
+                    yield begin, found
 
     def _twins(self, rows: Rows) -> Rows:
         """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside
@@ -174,6 +179,37 @@ class StepLines:
                 rows.clock[undated[same]] = clocks[near[same]]
             self._source.twins[tier] = (steps[-2:], instants[-2:], clocks[-2:])
         return rows
+
+
+def _lines(newlines: Ints) -> tuple[Ints, Ints]:
+    """Return where the lines of a block begin and end."""
+    begin = np.empty(len(newlines), np.int64)
+    begin[:1] = 0
+    begin[1:] = newlines[:-1] + 1
+    return begin, newlines
+
+
+def _covered(taken: Sequence[Taken], *, silent: bool) -> Covered:
+    """Return the lines that templates read; with `silent` those only on which no event can be."""
+    lines = [
+        np.stack([pool.at[one.rows], pool.end[one.rows] + 1])
+        for pool, matched, _ in taken
+        for one in matched
+        if one.template.silent or not silent
+    ]
+    if not lines:
+        return Covered(_EMPTY, _EMPTY)
+    begin, end = np.concatenate(lines, axis=1)
+    order = np.argsort(begin)
+    return Covered(begin[order], end[order])
+
+
+def _most(some: Covered, silent: Covered) -> bool:
+    """Tell whether some covered lines are silent and nearly all of the silent ones."""
+    size = int((some.end - some.begin).sum())
+    if not len(some.begin) or size < _NEARLY * int((silent.end - silent.begin).sum()):
+        return not len(silent.begin)
+    return bool((silent.begin[np.searchsorted(silent.begin[:-1], some.begin)] == some.begin).all())
 
 
 def _slow_rows(found: Sequence[tuple[int, Found]]) -> Rows:

@@ -56,12 +56,10 @@ class Template:
         digit = (line >= 48) & (line < 58) & inside
         sensitive = [(at, chars) for at, chars in learnt.allowed if at < learnt.cover]
         digit[[at for at, chars in sensitive if len(chars) == 1]] = False
-        self._allowed = [(at, np.isin(np.arange(256), list(chars))) for at, chars in sensitive if len(chars) > 1]
-        self._line = line.view(np.uint64)
+        self._allowed = [(at, np.isin(np.arange(48, 304), list(chars))) for at, chars in sensitive if len(chars) > 1]
+        self._line = np.where(digit, 48, line).astype(np.uint8).view(np.uint64)
+        self._six = np.where(digit, 6, 0).astype(np.uint8).view(np.uint64)
         self._equal = np.where(digit, 0xF0, np.where(inside, 0xFF, 0)).astype(np.uint8).view(np.uint64)
-        self._low, self._six, self._ten = (
-            np.where(digit, byte, 0).astype(np.uint8).view(np.uint64) for byte in (15, 6, 16)
-        )
         dated = {at for part in (learnt.clock.parts if learnt.clock else ()) for at in part}
         label = [at for at in range(learnt.offset) if digit[at] and at not in dated]
         self._label = tuple(label) if len(label) <= MAX_DIGITS else ()
@@ -78,6 +76,9 @@ class Template:
             row += len(group)
         if learnt.clock is not None:  # the fraction of a second becomes microseconds
             self._powers[-1] *= 10.0 ** (6 - len(learnt.clock.parts[6]))
+        fixed = np.where(digit[self._columns], 0, line[self._columns] - 48.0)
+        self._fixed = (self._powers @ fixed).astype(np.int64)[:, None]
+        """What digits that have to be what they are add to each number."""
 
     def _digit_groups(self) -> list[tuple[int, ...]]:
         """Return the columns of each number: head and tail of the values, the label of the prefix, the parts of the
@@ -88,22 +89,26 @@ class Template:
     def match(self, block: bytearray, at: Ints) -> tuple[NDArray[np.bool_], Ints]:
         """Return which of the lines that begin at `at` are of this template, and their numbers, one column a line.
 
-        Works on pieces that stay in the processor's cache and below the size from which BLAS starts threads.
+        Works on pieces that stay in the processor's cache and below the size from which BLAS starts threads. A byte
+        less the line learnt from, its digits zeroed, is 0 where they are equal and the digit where there is one; a
+        digit plus 6 stays below 16.
         """
         fits = np.empty(len(at), bool)
         found = [np.empty((len(self._groups), 0), np.int64)]
         windows: NDArray[np.void] = np.ndarray((len(block) - self.width + 1,), f"V{self.width}", block, strides=(1,))
         for start in range(0, len(at), self._piece):
             words = windows[at[start : start + self._piece]].view(np.uint64).reshape(-1, self.width // 8)
-            wrong = ((words ^ self._line) & self._equal) | (((words & self._low) + self._six) & self._ten)
+            words ^= self._line
+            wrong = words + self._six
+            wrong |= words
+            wrong &= self._equal
             good = np.bitwise_or.reduce(wrong, axis=1) == 0
             lines = words.view(np.uint8).reshape(-1, self.width)
             for column, chars in self._allowed:
                 good &= chars[lines[:, column]]
             fits[start : start + self._piece] = good
             digits = (lines if good.all() else lines[good])[:, self._columns].astype(np.float64)
-            digits -= 48.0
-            found.append((self._powers @ digits.T).astype(np.int64))
+            found.append((self._powers @ digits.T).astype(np.int64) + self._fixed)
         return fits, np.concatenate(found, axis=1)
 
     def rows(self, found: Ints, at: Ints, source: Clock) -> tuple[NDArray[np.bool_], Rows]:

@@ -78,6 +78,7 @@ class Area(NamedTuple):
 
 AREAS: tuple[Area, ...] = (
     Area("F7", "the manifest damaged, then ingested again", "damaged_manifest", "faults", 454, 70),
+    Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ettlog.parse.shapes import redact
+from ettlog.parse.redaction import redact
 
 MAX_BODY = 1024
 """Bytes of a line that are cut; what stands behind is seldom the same for two lines."""
@@ -19,7 +19,7 @@ _SORTS = (
     (STAMP, r"\d{4}[-/]\d\d[-/]\d\d(?:[T _]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?"),
     (STAMP, r"\d\d/\d\d/\d{4}[ _]\d\d:\d\d:\d\d(?:[.,]\d+)?|(?<![\d:])\d\d:\d\d:\d\d(?:[.,]\d+)?(?![\d:])"),
     (SECRET, r"[^\s=:/]*\*\*\*[^\s,;&]*"),
-    (ADDRESS, r"[a-z][a-z0-9+.-]*://[^\s\"',;)\]]+|<email>"),
+    (ADDRESS, r"[a-z][a-z0-9+.-]*://[^\s\"',;)\]]+|<(?:email|ip|host|user)>"),
     (CODE, r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b|\b0x[0-9a-fA-F]+\b"),
     (CODE, r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"),
     (CODE, r"\b(?=[A-Za-z+/=_-]*\d)(?=[\d+/=_-]*[A-Za-z])[A-Za-z0-9+/=_-]{24,}"),
