@@ -43,7 +43,8 @@ def open(path: Path | str, config: Config | None = None) -> Fleet:  # noqa: A001
         return snapshot_read.load(Path(path), config)
     lake = Lake.open(path)
     config = config or settings.load(lake_copy=lake.config_path)
-    return Fleet(database.connect(lake.path), config, lake)
+    memory = config.number("limits.memory") or database.MEMORY_MIB
+    return Fleet(database.connect(lake.path, memory_mib=memory, spill=config.text("limits.spill")), config, lake)
 
 
 @dataclass
@@ -54,6 +55,8 @@ class Fleet:
     config: Config | None = field(default=None, repr=False)
     lake: Lake | None = field(default=None, repr=False)
     _done: set[str] = field(default_factory=set, repr=False)
+    _waiting: set[str] = field(default_factory=set, repr=False)
+    """Facts of a lake that nothing has asked for yet."""
     _keeper: Keeper | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -63,18 +66,23 @@ class Fleet:
             kinds = {key: "VARCHAR" if isinstance(value, str) else "BIGINT" for key, value in rows[0].items()}
             database.fill(self.connection, name, rows, kinds)
         self._done |= {*words}
-        if self.lake is None:
+        if self.lake is None or self.config is None:
             self._reconcile()
-        elif self.config is not None:
+        else:
+            self._waiting = {*SHAPES}
             self._keeper = Keeper.of(self.lake, self.config)
 
     def _reconcile(self) -> None:
         """Hold the clocks of the facts against each other."""
         database.fill(self.connection, "skew_fact", clocks.reconcile(self.connection, self.config))
+        self._waiting = set()
         self._done |= {*SHAPES}
 
-    def _read(self, lake: Lake, config: Config) -> None:
+    def _read(self) -> None:
         """Make the facts of the lake visible."""
+        lake, config = self.lake, self.config
+        assert lake is not None
+        assert config is not None
         for name in TABLES:
             database.view(self.connection, name, [file for _, file in lake.files(name)])
         database.fill(self.connection, "source_fact", facts.source_rows(lake, config))
@@ -135,7 +143,7 @@ class Fleet:
 
     def shape(self, name: str) -> dict[str, str]:
         """Return column and SQL type of a relation or a fact table. Raise UsageError for an unknown name."""
-        if name not in relations() and name not in self._done and name not in SHAPES:
+        if name not in relations() and name not in self._done | self._waiting:
             raise UsageError(
                 f"there is no relation `{name}`",
                 where=name,
@@ -156,7 +164,7 @@ class Fleet:
         try:
             query = _with_plain_at(query)
             self._admit(query)
-            for name in _named(query):
+            for name in (*sorted(self._waiting & _words(query)), *_named(query)):
                 self._compute(name)
             frame: pl.DataFrame = self.connection.sql(query, params=params or None).pl()
         except (duckdb.Error, ValueError) as error:
@@ -203,8 +211,8 @@ class Fleet:
     def _compute(self, name: str) -> None:
         if name in self._done:
             return
-        if name in SHAPES and self.lake is not None and self.config is not None:
-            self._read(self.lake, self.config)
+        if name in self._waiting:
+            self._read()
             return
         if self._keeper is not None and self._keeper.give(self, name):
             self._done.add(name)
@@ -269,5 +277,9 @@ def _with_plain_at(query: str) -> str:
 
 def _named(query: str) -> list[str]:
     """Return the relations whose names occur in a query: a few too many do no harm."""
-    words = {word.lower() for word in _WORD.findall(query)}
-    return [name for name in (*SHAPES, *relations()) if name in words]
+    words = _words(query)
+    return [name for name in relations() if name in words]
+
+
+def _words(query: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(query)}

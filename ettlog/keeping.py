@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ettlog.fleet import Fleet
     from ettlog.lake import Lake
 
-ROWS = ("_line", "_work", "_piece")
+ROWS = tuple(f"_{name}" for name in ("line", "work", "piece"))
 """Relations with a row for every step line: they are made anew where an answer needs them, and never kept."""
 BEHIND = ("_phase", "_placed", "_save", "_steady")
 """Steps between the public relations that answers read beside them."""
