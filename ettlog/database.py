@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ettlog.errors import LakeError, UsageError
 from ettlog.facts import SHAPES
+from ettlog.scratch import scratch
 from ettlog.sink import ident
 
 if TYPE_CHECKING:
@@ -83,11 +84,11 @@ def _config(memory_mib: int, spill: str | None) -> dict[str, str | bool | int | 
 def _spill(below: str | None) -> Path:
     """Return a folder that only this user can enter and that goes when the process ends."""
     try:
-        folder = tempfile.mkdtemp(prefix="ettlog-spill-", dir=below)
+        folder = tempfile.mkdtemp(prefix="ettlog-spill-", dir=below or scratch())
     except OSError as error:
         raise UsageError(
             "the folder for what memory cannot hold cannot be used",
-            where=f"limits.spill = {below or tempfile.gettempdir()}",
+            where=f"limits.spill = {below}" if below else "the folder for temporary files",
             why=error.strerror or type(error).__name__,
             todo="name a folder that is there and can be written with --spill, or limits.spill in ettlog.toml",
         ) from error

@@ -22,18 +22,27 @@ LOCK_NAME = "lock"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def make_folder(path: Path) -> None:
-    """Create a private folder and its parents, and make the new names durable; raise LakeError when it cannot be."""
+def make_folder(path: Path, like: Path | None = None) -> None:
+    """Create a folder and its parents, private or as readable for the group as `like`, and make the names durable.
+
+    Raise LakeError when it cannot be.
+    """
     try:
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         for folder in reversed(missing):
             with contextlib.suppress(FileExistsError):
                 folder.mkdir(mode=FOLDER_MODE)
+                folder.chmod(FOLDER_MODE | (0 if like is None else like.stat().st_mode & 0o050))
             sync_folder(folder.parent)
         if not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "is not a folder", str(path))
     except OSError as error:
         raise failed("cannot create the folder", path, error) from error
+
+
+def _mode_in(folder: Path) -> int:
+    """Return the mode of a file in a folder: whom the folder lets in may read it, whatever the umask."""
+    return FILE_MODE | (folder.stat().st_mode & 0o040)
 
 
 def sync_folder(path: Path) -> None:
@@ -71,7 +80,7 @@ def _begin(new: NewFile) -> _Temp:
     path = new.folder / f"{TEMP_MARK}{os.getpid()}-{new.name}"
     handle = os.open(path, _NEW, FILE_MODE)
     try:
-        os.fchmod(handle, FILE_MODE)
+        os.fchmod(handle, _mode_in(new.folder))
         write_all(handle, new.data)
     except BaseException:
         os.close(handle)
@@ -157,7 +166,7 @@ def append(path: Path, data: bytes) -> None:
         handle = os.open(path, flags, FILE_MODE)
         try:
             if fresh:
-                os.fchmod(handle, FILE_MODE)
+                os.fchmod(handle, _mode_in(path.parent))
             start = os.fstat(handle).st_size
             try:
                 write_all(handle, data)

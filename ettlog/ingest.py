@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ettlog import config as config_of
-from ettlog import discover, lake, listed, shards, workers
+from ettlog import discover, guard, lake, listed, shards, workers
 from ettlog.commit import STATES, Committer, FileReport, IngestReport
 from ettlog.config import Config
 from ettlog.manifest import SourceEntry
 
 if TYPE_CHECKING:
+    from ettlog.parse.format import FormatSet
     from ettlog.parse.parsed import ScanOptions
+
+    Reader = Callable[[Sequence[workers.Task], Sequence[Path], FormatSet, int], Iterator[workers.Answer]]
 
 SMALL_BYTES = 16 << 20
 """Below so many stored bytes, one process reads everything."""
@@ -51,8 +54,12 @@ class IngestOptions:
     """The files to read, in place of a look through the roots; names begin with the root that a file lies in."""
     shard: shards.Shard | None = None
     """Read this share of the files, into a lake of its own inside the lake, for `merge`."""
+    group_readable: bool = False
+    """Let the group of the lake's folder read it, from now on."""
     patience_s: float = 60.0
     """How long to wait for another ingest of the same lake."""
+    reader: Reader | None = None
+    """What reads the sources in the place of `workers.run`; `ettlog.engine.reading.reader` makes one."""
 
 
 class Progress(NamedTuple):
@@ -91,11 +98,13 @@ def ingest(
     formats = formats_of.load_all(folders)
     report = IngestReport(not_read=found.skipped)
     with _writer(folder, options) as writer:
+        if options.group_readable:
+            guard.share_with_group(folder)
         report.problems.extend(writer.state.problems)
         report.copies.extend(name for name, data in copies.items() if writer.keep_copy(name, data))
         tasks = [_task(file, writer, settings, options) for file in found.files]
         count = options.workers or _workers_for(found.files)
-        answers = workers.run(tasks, folders, formats, count)
+        answers = (options.reader or workers.run)(tasks, folders, formats, count)
         Committer(writer, report).take(_watched(answers, found.files, progress))
         report.sources = len(writer.state.owners)
         if options.shard is not None:

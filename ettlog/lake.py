@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ettlog import durable, kept, manifest, shards
+from ettlog import durable, guard, kept, manifest, shards
 from ettlog.errors import LakeError
 from ettlog.manifest import DataFile, SourceEntry, State
 from ettlog.schema import LAKE_VERSION, PARSER_VERSION, TABLES, arrow_schema
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ettlog.parse.spool import Spool
+    from ettlog.parse.step_table import StepTable
 
 CONFIG_NAME = "ettlog.toml"
 REGISTRY_NAME = "optimizations.toml"
@@ -32,7 +33,7 @@ _OWN = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}\Z|{re.escape(durable.TEMP
 _TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, shards.FOLDER, shards.DONE, kept.FOLDER, *TABLES}
 
 
-def parquet(table: str, rows: pa.Table | Spool) -> bytes:
+def parquet(table: str, rows: pa.Table | Spool | StepTable) -> bytes:
     """Return the Parquet file of a fact table as bytes that depend on the rows alone: no clock, no path, no host."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -161,6 +162,7 @@ class Lake:
 
 
 def _read_state(path: Path) -> State:
+    guard.refuse_doubtful(path)
     if not path.is_dir():
         raise LakeError(
             "there is no lake here",
@@ -297,7 +299,7 @@ def writer(path: Path, patience_s: float = 60.0) -> Iterator[Writer]:
     make(path)
     with durable.locked(path / LOCK_NAME, patience_s):
         for table in TABLES:
-            durable.make_folder(path / table)
+            durable.make_folder(path / table, like=path)
         found = Writer(path, _heal(path / manifest.NAME))
         found.sweep()
         yield found
@@ -306,6 +308,7 @@ def writer(path: Path, patience_s: float = 60.0) -> Iterator[Writer]:
 
 def make(path: Path) -> None:
     """Make the folder of a lake; raise LakeError for a folder of somebody else's files, which is never made one."""
+    guard.refuse_doubtful(path)
     durable.make_folder(path)
     if (path / manifest.NAME).exists():
         return

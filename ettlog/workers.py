@@ -12,11 +12,12 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ettlog import content
+from ettlog import confine, content
 from ettlog.errors import EttlogError
 from ettlog.lake import parquet
 from ettlog.manifest import GROWN, REPARSED, REPLACED
 from ettlog.schema import PARSER_VERSION, TABLES
+from ettlog.scratch import scratch
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -177,6 +178,7 @@ class _Pool:
 
     def __init__(self, tasks: Sequence[Task], format_dirs: Sequence[Path], workers: int) -> None:
         self._tasks, self._dirs = tasks, tuple(format_dirs)
+        self._roots = confine.roots([task.path for task in tasks])
         self._next = 0
         self._busy: dict[Connection, tuple[_Worker, int | None]] = {}
         self._done: dict[int, Answer] = {}
@@ -187,7 +189,7 @@ class _Pool:
     def _hire(self) -> None:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=serve, args=(theirs, self._dirs, os.getpid()), daemon=True)
+        process = context.Process(target=serve, args=(theirs, self._dirs, self._roots, os.getpid()), daemon=True)
         process.start()
         theirs.close()
         self._busy[ours] = (_Worker(process, ours), None)
@@ -263,12 +265,17 @@ def _death(code: int | None) -> str:
     return f"exit code {code}"
 
 
-def serve(pipe: Connection, format_dirs: tuple[Path, ...], parent: int) -> None:
-    """Read files and send what they hold until the pipe closes. A worker writes nothing, so it may be killed."""
+def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ...], parent: int) -> None:
+    """Read files below `roots` and send what they hold until the pipe closes, able to do little else.
+
+    A worker writes nothing, so it may be killed.
+    """
     from ettlog.parse import format as formats_of
+    from ettlog.parse import redaction, scan  # noqa: F401  (libraries map their memory before it is bounded)
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     formats = formats_of.load_all(format_dirs)
+    confine.confine(roots, scratch())
     try:
         pipe.send(None)
         while os.getppid() == parent:

@@ -159,7 +159,7 @@ def test_a_worker_that_dies_costs_its_own_file(logs: Path, monkeypatch: pytest.M
     assert run(logs).states == {"new": 1, "skipped": 9}
 
 
-def serve_until_killer(pipe: object, format_dirs: object, parent: int) -> None:
+def serve_until_killer(pipe: object, format_dirs: object, roots: object, parent: int) -> None:
     """Serve like a worker, and die over the file that kills."""
     real = workers.read
 
@@ -169,7 +169,7 @@ def serve_until_killer(pipe: object, format_dirs: object, parent: int) -> None:
         return real(task, formats)  # type: ignore[arg-type]
 
     workers.read = read
-    workers.serve(pipe, format_dirs, parent)  # type: ignore[arg-type]
+    workers.serve(pipe, format_dirs, roots, parent)  # type: ignore[arg-type]
 
 
 def test_where_no_worker_comes_up_this_process_reads(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_where_no_worker_comes_up_this_process_reads(logs: Path, monkeypatch: py
     assert run(logs, IngestOptions(workers=2)).states == {"new": 3}
 
 
-def die_at_once(pipe: object, format_dirs: object, parent: int) -> None:  # noqa: ARG001
+def die_at_once(pipe: object, format_dirs: object, roots: object, parent: int) -> None:  # noqa: ARG001
     """End before the first word."""
     os._exit(3)
 

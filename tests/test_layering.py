@@ -15,12 +15,12 @@ from tests.conftest import ROOT
 from tests.imports import imports, modules
 
 LAYERS = (
-    {"errors", "lifecycle", "schema", "sink", "markup", "windows", "conventions"},
+    {"errors", "lifecycle", "schema", "scratch", "sink", "markup", "windows", "conventions"},
     {"parse"},
     {"config", "settings"},
-    {"lake", "ingest", "manifest", "durable", "discover", "workers", "content", "identity"}
+    {"lake", "ingest", "manifest", "durable", "guard", "confine", "discover", "workers", "content", "identity"}
     | {"commit", "listed", "merge", "shards", "kept"},
-    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "keeping"},
+    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "explain", "lacks"}
@@ -41,6 +41,9 @@ ONLY = {
     "click": {"ettlog.cli"},
     "rich": {"ettlog.cli"},
     "matplotlib": {"ettlog.plot"},
+    "pyspark": {"ettlog.engine"},
+    "pysail": {"ettlog.engine"},
+    "sqlglot": {"ettlog.engine"},
     "yaml": set(),
     "pickle": set(),
     "xml": set(),
@@ -48,7 +51,7 @@ ONLY = {
 }
 """Libraries and the only modules or packages that may import them."""
 
-HEAVY = {"duckdb", "polars", "pyarrow", "scipy", "matplotlib", "rich", "numpy"}
+HEAVY = {"duckdb", "polars", "pyarrow", "scipy", "matplotlib", "rich", "numpy", "pyspark", "pysail", "sqlglot"}
 
 LITERALS_ALLOWED: dict[str, set[str]] = {
     "ettlog.schema": {"exit_code"},  # a column of scheduler records has the same name

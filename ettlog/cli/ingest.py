@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ettlog.cli import COMMANDS
-from ettlog.cli.options import lake, quiet_options
+from ettlog.cli.options import engine, quiet_options, written_lake
 from ettlog.errors import EttlogError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ettlog.ingest import IngestOptions, IngestReport, Progress
+    from ettlog.ingest import IngestOptions, IngestReport, Progress, Reader
 
 TOO_MANY_REJECTED = 3
 BAD_LINES = ("bad_time", "bad_record", "long", "torn")
@@ -25,7 +25,8 @@ BAD_LINES = ("bad_time", "bad_record", "long", "torn")
 
 @click.command("ingest", short_help=COMMANDS["ingest"])
 @click.argument("logs", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
-@lake
+@written_lake
+@engine
 @click.option(
     "--files-from",
     metavar="FILE",
@@ -66,6 +67,7 @@ BAD_LINES = ("bad_time", "bad_record", "long", "torn")
     "--max-rejected",
     help="Exit 3 when more lines than this were meant to be read and could not be; a number, or a share such as 1%.",
 )
+@click.option("--group-readable", is_flag=True, help="Let your group read the lake: folders 0750, files 0640.")
 @click.option("--dry-run", is_flag=True, help="Show which files would be read, and read none.")
 @click.option(
     "--no-progress", is_flag=True, help="Show no progress bar; it is off by itself when stderr is no terminal."
@@ -124,7 +126,9 @@ def _chosen(logs: tuple[Path, ...], options: dict[str, Any]) -> IngestOptions:
         sacct_fields=tuple(name.strip() for name in fields.split(",")) if fields else (),
         sacct_delimiter=options["sacct_delimiter"],
         format_dirs=options["formats"],
+        group_readable=options["group_readable"],
         config=load(options["config"]) if options["config"] else None,
+        reader=_reader(options["engine"]),
         files=None if source is None else tuple(listed.read(source)),
         shard=None if options["shard"] is None else shards.parse(options["shard"]),
     )
@@ -144,6 +148,15 @@ def _keep(lake: Path) -> None:
 
     with suppress(EttlogError):  # no fault of the ingest: the first question will tell
         ettlog.open(lake).keep()
+
+
+def _reader(engine: str | None) -> Reader | None:
+    """Return what reads the logs on an engine; None for this machine's own processes."""
+    if engine is None:
+        return None
+    from ettlog.engine.reading import reader
+
+    return reader(engine)
 
 
 @contextmanager

@@ -48,7 +48,8 @@ def command(lake: Path, joins: bool, clocks: bool, jobs: tuple[str, ...], out: O
     """Show the files of the lake: state, formats, clock, identity, and the fate of every line.
 
     `lost` counts lines that were meant to be read and could not be: bad times, bad records, duplicates, overlong and
-    torn lines. Joins that are inferences come first, and can be switched off: see joins in docs/config.md.
+    torn lines. With -v it says what processes that read logs are held to. Joins that are inferences come first, and can
+    be switched off: see joins in docs/config.md.
     """
     import ettlog
     from ettlog.cli.output import emit
@@ -64,7 +65,7 @@ def command(lake: Path, joins: bool, clocks: bool, jobs: tuple[str, ...], out: O
         emit(linked.joined(fleet, jobs) if joins else linked.clocked(fleet), out)
         return
     frame = ettlog.status(fleet)
-    said = [*notes(frame, fleet), *lacks(fleet, registry=True)]
+    said = [*notes(frame, fleet), *lacks(fleet, registry=True), *(contained() if out.verbose else ())]
     emit(View(frame, header(frame, lake), said, SHOWN, readable(frame)), out)
 
 
@@ -75,6 +76,13 @@ def header(frame: pl.DataFrame, lake: Path) -> list[str]:
 
     fates = ", ".join(f"{frame[name].sum():,} {name}" for name in OUTCOMES if frame[name].sum())
     return [f"{lake}: {count(frame.height, 'file')}, {count(int(frame['n_lines'].sum()), 'line')}: {fates or 'none'}"]
+
+
+def contained() -> list[str]:
+    """Return what the processes that read logs may do on this machine."""
+    from ettlog.confine import confinement
+
+    return [f"worker processes that read logs are held to: {'; '.join(confinement())}"]
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:

@@ -62,11 +62,12 @@ def whole(values: Sequence[Any]) -> Ints:
     return np.array([value if isinstance(value, int) else NULL for value in values], np.int64)
 
 
-def words(codes: NDArray[np.integer[Any]], of: Sequence[str]) -> pa.Array:
-    """Return a column of words by their numbers; a negative one is null. Only words in use are kept, in their order."""
+def words(codes: NDArray[np.integer[Any]], of: Sequence[str], kept: NDArray[np.integer[Any]] | None = None) -> pa.Array:
+    """Return a column of words by their numbers; a negative one is null. Only words in use, or those to be `kept`, are
+    kept, in their order."""
     missing = codes < 0
     known = codes[~missing] if missing.any() else codes
-    used = np.flatnonzero(np.bincount(known))
+    used = np.flatnonzero(np.bincount(known if kept is None else kept))
     number = np.zeros(len(of) + 1, np.int32)  # the last place stands for null
     number[used] = np.arange(len(used))
     index = number[codes]

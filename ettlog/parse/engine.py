@@ -10,10 +10,11 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from ettlog.parse.book import Book
 from ettlog.parse.clockwork import Clock
 from ettlog.parse.dated import DatedLikes
 from ettlog.parse.extract import StepReader
-from ettlog.parse.facts import Book, Facts
+from ettlog.parse.facts import Facts
 from ettlog.parse.finder import STEP, Finder
 from ettlog.parse.format import FormatSet, Pattern
 from ettlog.parse.likes import Likes

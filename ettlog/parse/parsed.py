@@ -45,7 +45,8 @@ class Parsed:
     """All that one source holds; tables have the columns of schema.py and are sorted by line."""
 
     events: pa.Table
-    steps: pa.Table
+    steps: Any
+    """A table, or a `step_table.StepTable` where its rows are too many for memory."""
     allocs: Any
     """A table, or a `spool.Spool` where its rows are too many for memory."""
     lines: dict[str, int]

@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ettlog.scratch import scratch
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -38,7 +40,7 @@ class Spool:
         import pyarrow as pa
 
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="ettlog-")  # noqa: SIM115 - open as long as this
+            self._file = tempfile.TemporaryFile(prefix="ettlog-", dir=scratch())  # noqa: SIM115 - open as long as this
             # words have another dictionary in each batch: the file format cannot hold that, the stream can
             options = pa.ipc.IpcWriteOptions(compression="lz4", unify_dictionaries=False)
             self._writer = pa.ipc.new_stream(pa.PythonFile(self._file, "w"), self.schema, options=options)

@@ -36,8 +36,9 @@ class Stamp(NamedTuple):
 
 _FIND = re.compile(
     rb"(?<![\w.:])(?:"
-    rb"(?P<y>\d{4})-(?P<mo>\d\d)-(?P<d>\d\d)(?P<sep>[T _-])"
-    rb"|(?P<usmo>\d\d)/(?P<usd>\d\d)(?:/(?P<usy>\d{4}) | (?=\d\d:\d\d:\d\d(?: \[[A-Z]{4,8}\||$)))"
+    rb"(?P<y>\d{4})(?P<dash>[-/]?)(?P<mo>\d\d)(?P=dash)(?P<d>\d\d)(?P<sep>[T _-])"
+    rb"|(?P<usmo>\d\d)/(?P<usd>\d\d)(?:/(?P<usy>\d{4}) "
+    rb"| (?=\d\d:\d\d:\d\d(?: \[[A-Z]{4,8}\|| - | [a-z][\w.]{1,60}\]:|\] [a-z]|$)))"
     rb"|[IWEFVC](?P<gmo>\d{1,2})(?P<gd>\d\d) "
     rb"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<cmo>[A-Z][a-z][a-z]) {1,2}(?P<cd>\d{1,2}) "
     rb"|(?P<tod>\[?)(?=\d\d:\d\d:\d\d))"
@@ -170,6 +171,7 @@ def _stands_alone(match: re.Match[bytes], line: bytes) -> bool:
 def _day(match: re.Match[bytes]) -> tuple[int | None, str, bool]:
     if match["y"]:
         layout = {b"T": "iso", b" ": "iso_blank", b"_": "torchelastic", b"-": "hccl"}[match["sep"]]
+        layout = {b"/": "iso_slash", b"": "compact"}.get(match["dash"], layout)
         return _ordinal(int(match["y"]), int(match["mo"]), int(match["d"])), layout, True
     if match["usmo"]:
         year = match["usy"]

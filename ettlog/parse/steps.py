@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ettlog.parse.cut import Block
 from ettlog.parse.engine import Source
-from ettlog.parse.extract import CUT, Pool
+from ettlog.parse.extract import CUT, Matched, Pool
 from ettlog.parse.facts import Steps
 from ettlog.parse.finder import Covered, Rest
 from ettlog.parse.likes import Taken
@@ -97,22 +97,27 @@ class StepLines:
         return fast
 
     def _rows(self, idle: frozenset[int]) -> tuple[Rows, Ints]:
-        source, fast = self._source, list[Rows]()
-        slow: list[tuple[int, Found]] = []
-        for pool, matched, left in self._matched:
-            rest = [left]
-            for one in matched:
-                good, rows = one.template.rows(one.numbers, pool.at[one.rows], source.clock)
-                fast.append(rows)
-                rest.append(one.rows[~good])
-                if len(rows.at):
-                    source.formats[source.engine.patterns[one.template.learnt.pattern].format] += len(rows.at)
-            slow += self._slow(pool, np.sort(np.concatenate(rest)), idle)
+        fast, slow = list[Rows](), list[tuple[int, Found]]()
+        rest = {number: [left] for number, (_, _, left) in enumerate(self._matched)}
+        # the clock sees templates by their first lines: what it makes of half a stamp hangs on the one before
+        every = [(number, one) for number, (_, matched, _) in enumerate(self._matched) for one in matched]
+        for number, one in sorted(every, key=lambda pair: int(self._matched[pair[0]].pool.at[pair[1].rows[0]])):
+            good, rows = self._by_template(self._matched[number].pool, one)
+            fast.append(rows)
+            rest[number].append(one.rows[~good])
+        for number, (pool, _, _) in enumerate(self._matched):
+            slow += self._slow(pool, np.sort(np.concatenate(rest[number])), idle)
         joined = _joined([*fast, _slow_rows(slow)] if slow else fast)
-        joined = (
-            joined if (joined.at[1:] > joined.at[:-1]).all() else select(joined, np.argsort(joined.at, kind="stable"))
-        )
+        if not (joined.at[1:] > joined.at[:-1]).all():
+            joined = select(joined, np.argsort(joined.at, kind="stable"))
         return joined, np.sort(np.concatenate([_EMPTY, *(r.at for r in fast)])) if slow else joined.at
+
+    def _by_template(self, pool: Pool, one: Matched) -> tuple[NDArray[np.bool_], Rows]:
+        source = self._source
+        good, rows = one.template.rows(one.numbers, pool.at[one.rows], source.clock)
+        if len(rows.at):
+            source.formats[source.engine.patterns[one.template.learnt.pattern].format] += len(rows.at)
+        return good, rows
 
     def _dated(self, rows: Rows, fast: Ints) -> tuple[Ints, Ints]:
         own = (rows.ts != NULL) & ~self._source.engine.book.stamped[rows.pattern]
@@ -206,9 +211,10 @@ def _covered(taken: Sequence[Taken], *, silent: bool) -> Covered:
 
 def _most(some: Covered, silent: Covered) -> bool:
     """Tell whether some covered lines are silent and nearly all of the silent ones."""
-    size = int((some.end - some.begin).sum())
-    if not len(some.begin) or size < _NEARLY * int((silent.end - silent.begin).sum()):
-        return not len(silent.begin)
+    if not len(silent.begin) or not len(some.begin):
+        return len(silent.begin) == len(some.begin)
+    if int((some.end - some.begin).sum()) < _NEARLY * int((silent.end - silent.begin).sum()):
+        return False
     return bool((silent.begin[np.searchsorted(silent.begin[:-1], some.begin)] == some.begin).all())
 
 

@@ -28,7 +28,8 @@ told AS (
     bool_or(e.kind IN ('train_start', 'save_request', 'save_blocking', 'save_commit', 'restore_end', 'resume', 'evaluation_end')) AS trains,
     bool_or(e.kind = 'restart') AS restarts,
     min(CASE WHEN e.kind = 'resume' AND e.step > 0 THEN e.step END) AS resumed,
-    max(CASE WHEN e.kind = 'restore_end' AND e.step > 0 THEN e.step END) AS restored
+    max(CASE WHEN e.kind = 'restore_end' AND e.step > 0 THEN e.step END) AS restored,
+    max(CASE WHEN e.kind = 'restore_begin' AND e.step > 0 THEN e.step END) AS begun
   FROM _event AS e JOIN lifecycle_kind AS k ON k.kind = e.kind
   GROUP BY e.stream, e.launch
 ),
@@ -36,7 +37,9 @@ merged AS (
   SELECT coalesce(t.stream, p.stream) AS stream, coalesce(t.launch, p.launch) AS launch, t.speaks, t.trains, t.restarts,
     least(t.first_us, p.first_us) AS first_us, greatest(t.last_us, p.last_us) AS last_us, p.first_step, p.last_step,
     coalesce(p.step_lines, 0) AS step_lines, p.last_us AS last_step_us, 
-    coalesce(t.resumed, CASE WHEN t.restored < p.first_step THEN t.restored END) AS resumed_from
+    -- many trainers name the step only where a load begins: it was loaded where steps go on behind it
+    coalesce(t.resumed, CASE WHEN t.restored < p.first_step THEN t.restored END, CASE WHEN t.begun < p.first_step THEN t.begun END)
+      AS resumed_from
   FROM told AS t FULL JOIN stepped AS p ON p.stream = t.stream AND p.launch = t.launch
 ),
 following AS (

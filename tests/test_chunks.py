@@ -1,0 +1,175 @@
+"""Steps that are too many for memory: the same facts and the same bytes as in memory, wherever the chunks end."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ettlog import workers
+from ettlog.ingest import IngestOptions, ingest
+from ettlog.lake import parquet
+from ettlog.parse import chunks, passes, scan, step_table
+from ettlog.parse import format as formats_of
+from ettlog.parse.parsed import Limits, Parsed, ScanOptions
+from ettlog.parse.step_table import StepTable
+from tests.conftest import ROOT
+from tests.ingesting import tree
+
+FIXTURES = sorted(
+    path for path in (ROOT / "fixtures").glob("*/logs/**/*") if path.suffix in (".out", ".log", ".err", ".txt")
+)
+
+
+def read(path: Path, block: int, zone: str = "UTC") -> Parsed:
+    """Scan a file in blocks of a size."""
+    return scan.scan(path, formats_of.load_all(()), ScanOptions(zone=zone, limits=Limits(block=block)))
+
+
+@pytest.fixture
+def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no row stay in memory."""
+    monkeypatch.setattr(chunks, "KEPT_ROWS", 0)
+    monkeypatch.setattr(step_table, "KEPT_ROWS", 0)
+
+
+def everything(parsed: Parsed) -> tuple[bytes, list[dict[str, object]], dict[str, int]]:
+    """Return what must not hang on memory: the Parquet file of the steps, the events, the counts."""
+    return parquet("step", parsed.steps), parsed.events.to_pylist(), parsed.lines
+
+
+def hard(folder: Path, seed: int) -> Path:
+    """Write a log of launches whose steps come in chunks: undated ones, bars with totals, tiers, an interval of ten."""
+    rng, lines = random.Random(seed), []
+    for launch in range(4):
+        lines.append(
+            f"[2031-05-06 0{launch}:00:00,000] torch.distributed.run: [WARNING] Setting OMP_NUM_THREADS environment "
+            "variable for each process to be 1 in default, to avoid your system being overloaded"
+        )
+        style = rng.randrange(3)
+        for step in range(rng.randrange(1, 60)):
+            if rng.random() < 0.1:
+                lines.append(f"[2031-05-06 0{launch}:{step:02d}:30,000] noise with a clock")
+            if style == 0:
+                lines.append(
+                    f" iteration {10 * step:8d}/    1000 | consumed samples: {step * 64:12d} | "
+                    f"elapsed time per iteration (ms): {rng.randrange(900, 1100)}.5 | learning rate: 1.0E-04 |"
+                )
+            elif style == 1:
+                lines.append(
+                    f"{step:3d}%|####      | {step}/60 [00:{step:02d}<00:{59 - step:02d},  1.0{step % 10}s/it]"
+                )
+            else:
+                lines.append(
+                    f" [2031-05-06 0{launch}:{step:02d}:00] iteration {step:8d}/    1000 | "
+                    f"consumed samples: {step * 64:12d} | "
+                    f"elapsed time per iteration (ms): 1000.{step % 10} | learning rate: 1.0E-04 |"
+                )
+            if rng.random() < 0.05:
+                lines.append("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB")
+    path = folder / "hard.log"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_steps_on_disk_are_those_in_memory(tmp_path: Path, seed: int, request: pytest.FixtureRequest) -> None:
+    """A log of undated steps, bars and failures gives the same bytes when each chunk of a few steps waits on disk."""
+    path = hard(tmp_path, seed)
+    expected = read(path, 700)
+    assert expected.steps.num_rows > 5
+    told = everything(expected)
+    request.getfixturevalue("no_memory")
+    found = read(path, 700)
+    assert isinstance(found.steps, StepTable)
+    assert everything(found) == told
+    assert found.steps.to_pylist() == expected.steps.to_pylist()
+
+
+@pytest.mark.parametrize("path", FIXTURES[:: max(1, len(FIXTURES) // 12)], ids=lambda path: path.name)
+def test_fixtures_on_disk_are_those_in_memory(path: Path, request: pytest.FixtureRequest) -> None:
+    """Every twelfth of the example logs reads the same, chunk by chunk."""
+    told = everything(read(path, 2048))
+    request.getfixturevalue("no_memory")
+    assert everything(read(path, 2048)) == told
+
+
+def test_a_confined_worker_may_let_steps_wait_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes that may write temporary files only read what is too much for memory; the lake is that of one."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for seed in range(2):
+        hard(tmp_path, seed).rename(logs / f"{seed}.log")
+    ingest([logs], tmp_path / "one", options=IngestOptions(workers=1))
+    monkeypatch.setattr(workers, "serve", serve_without_memory)
+    assert ingest([logs], tmp_path / "two", options=IngestOptions(workers=2)).states == {"new": 2}
+    assert tree(tmp_path / "two") == tree(tmp_path / "one")
+
+
+def serve_without_memory(pipe: object, format_dirs: object, roots: object, parent: int) -> None:
+    """Serve like a worker in which no row stays in memory."""
+    chunks.KEPT_ROWS = 0
+    setattr(step_table, "KEPT_ROWS", 0)  # noqa: B010
+    workers.serve(pipe, format_dirs, roots, parent)  # type: ignore[arg-type]
+
+
+def test_chunks_are_read_as_they_came_as_often_as_one_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept rows come joined, others as they were; types stay; empty chunks leave nothing."""
+    monkeypatch.setattr(chunks, "KEPT_ROWS", 5)
+    held = chunks.Chunks()
+    parts = [np.arange(3), np.arange(2), np.arange(0), np.arange(4), np.arange(1)]
+    for part in parts:
+        held.add((part.astype(np.int64), part.astype(np.int8)))
+    assert held.rows == 10
+    for _ in range(2):
+        found = list(held)
+        assert [column.tolist() for column, _ in found] == [[0, 1, 2, 0, 1], [0, 1, 2, 3], [0]]
+        assert all(wide.dtype == np.int64 and narrow.dtype == np.int8 for wide, narrow in found)
+        assert all(wide.flags.writeable for wide, _ in found)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [[7, 7, 7], [-3, 252], [-3, 253], [0, 65_535], [0, 65_536], [5, 2**32 + 4], [5, 2**32 + 5], [-(2**63), 2**63 - 1]],
+)
+def test_numbers_of_any_width_come_back(monkeypatch: pytest.MonkeyPatch, numbers: list[int]) -> None:
+    """Constants, and spans at the edges of one, two, four and eight bytes, are what they were; single columns too."""
+    monkeypatch.setattr(chunks, "KEPT_ROWS", 0)
+    held = chunks.Chunks()
+    held.add((np.array(numbers, np.int64), np.arange(len(numbers), dtype=np.int16)))
+    assert [column.tolist() for chunk in held for column in chunk] == [numbers, list(range(len(numbers)))]
+    assert [chunk[0].tolist() for chunk in held.some((1,))] == [list(range(len(numbers)))]
+
+
+def test_a_full_disk_is_an_error_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where temporary files have no room, the reader hears so: its file is rejected, not half read."""
+
+    def full(**_more: object) -> object:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(chunks, "KEPT_ROWS", 0)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    with pytest.raises(OSError, match="No space"):
+        chunks.Chunks().add((np.arange(3),))
+
+
+def test_words_of_other_batches_are_in_the_dictionary_of_each(no_memory: None) -> None:  # noqa: ARG001
+    """Batches of different patterns share one dictionary, as the columns of one table do."""
+    path = next(path for path in FIXTURES if path.parent.parent.name == "tiny" and path.suffix == ".out")
+    table = read(path, 512).steps
+    assert isinstance(table, StepTable)
+    batches = list(table.batches())
+    assert len(batches) > 1
+    assert len({tuple(batch["pattern"].dictionary.to_pylist()) for batch in batches}) == 1
+    assert pa.Table.from_batches(batches).num_rows == table.num_rows
+
+
+def test_one_step_stands_for_all_between_two_marks() -> None:
+    """Of a million steps of one pattern between two marked lines, one line is kept a stretch and marked line."""
+    line = np.arange(1, 1_000_001)
+    assert passes._one_of_each([(line, np.zeros_like(line))], np.array([10, 500_000]), 3) == {
+        (0, 0): 1, (1, 0): 10, (2, 0): 11, (3, 0): 500_000, (4, 0): 500_001,
+    }  # fmt: skip
