@@ -39,6 +39,7 @@ class EngineFleet(Fleet):
         """Open the session; it ends with the fleet, or with the process."""
         super().__post_init__()
         self._read()
+        self._keeper = None
         assert self.lake is not None
         self._session = sessions.connect(self.engine, beside=self.lake.path)
         self.close = weakref.finalize(self, self._session.close)
