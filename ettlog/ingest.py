@@ -168,7 +168,7 @@ def _task(file: discover.LogFile, writer: lake.Writer, settings: Config, options
     entry = writer.state.current.get(file.name)
     known = None
     if entry is not None and not writer.broken(_owner(entry, writer)):
-        known = workers.Known(entry.bytes, entry.digest, entry.key)
+        known = workers.Known(entry.bytes, entry.digest, entry.key, entry.text)
     zone = None if options.zone else settings.text("sacct.zone")
     return workers.Task(file.name, file.path, scan_options(file.name, settings, options), known, zone)
 
