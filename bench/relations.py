@@ -46,20 +46,20 @@ def slope(points: list[tuple[float, float]]) -> float:
     logs = [(math.log(x), math.log(y)) for x, y in points]
     mean = [sum(values) / len(logs) for values in zip(*logs, strict=True)]
     over = sum((x - mean[0]) * (y - mean[1]) for x, y in logs)
-    return over / sum((x - mean[0]) ** 2 for x, _ in logs)
+    return float(over / sum((x - mean[0]) ** 2 for x, _ in logs))
 
 
 def table(sizes: list[float], memory: str) -> None:
     """Make a lake of each size in millions of rows, measure it, and print a row of Markdown."""
     print("| rows | first, wall s | first, CPU s | CPU s per million | peak MiB | again, wall s | again, CPU s |")
     print("|---|---|---|---|---|---|---|")
-    points = []
+    points: list[tuple[float, float]] = []
     for millions in sizes:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "bench.lake"
             rows = attribute.build(folder, max(1, round(millions * 1e6 / JOBS / STEPS)), JOBS, STEPS)
             first, again = measure(folder, memory), measure(folder, memory)
-        points.append((rows, first["cpu"]))
+        points.append((float(rows), first["cpu"]))
         print(
             f"| {rows:,} | {first['wall']:.1f} | {first['cpu']:.1f} | {first['cpu'] / rows * 1e6:.2f} | "
             f"{first['peak']:,.0f} | {again['wall']:.2f} | {again['cpu']:.2f} |",
