@@ -1,5 +1,5 @@
 -- One row per step line of a start, copies from several ranks joined, with the number of steps it covers.
--- needs: step, _stream, launch, mark, _placed
+-- needs: step, _stream, _again, launch, mark, _placed
 -- gid: number of the start over all jobs
 -- jid: number of the first start of the job over all jobs
 -- pass: 0, and one more each time the loop went back inside the process
@@ -9,7 +9,6 @@
 -- at_us: instant of the line or of a dated line about the same step; never before that of the line before
 -- dated: whether such a line holds an instant of its own
 -- before_us: instant of the line before
--- step_before: step of the line before in the same pass
 -- total_us: printed duration of one step times the steps covered
 -- samples: samples consumed up to the line, where they are printed and count over the whole job
 -- samples_before: samples consumed before the line's first step
@@ -24,8 +23,8 @@ placed AS (
     t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none') AS own, t.ts, w.at_us AS twin_us, t.samples, t.rank
   FROM step AS t JOIN _stream AS s ON s.key = t.key
   JOIN launch AS l ON l.stream = s.stream AND l.launch = s.launches_before + t.launch
-  LEFT JOIN twin AS w ON w.gid = l.gid AND w.step = t.step
-  WHERE t.step IS NOT NULL
+  LEFT JOIN twin AS w ON w.gid = l.gid AND w.step = t.step LEFT JOIN _again AS r ON r.key = t.key AND t.line BETWEEN r.from_line AND r.to_line
+  WHERE t.step IS NOT NULL AND r.key IS NULL
 ),
 copied AS (
   -- most starts have no copies: sorting a million rows for nothing took a third of the time
@@ -79,19 +78,13 @@ counted AS (
   JOIN every AS e ON e.gid = o.gid JOIN usual AS u ON u.jid = o.jid
   JOIN _placed AS p ON p.gid = o.gid
 ),
-sampled AS (
-  -- most jobs print no samples: looking at all their lines together was for nothing
-  SELECT jid FROM every GROUP BY jid HAVING bool_and(coalesce(batch > 0, FALSE))
-),
 consumed AS (
-  SELECT *, coalesce(samples_before, samples - batch * covered) AS from_samples,
+  SELECT *, coalesce(samples_before, CASE WHEN batch > 0 THEN samples - batch * covered END) AS from_samples,
     -- a start that is not the first steps of its job and has consumed nothing before counts its own samples only
-    bool_and(step_before IS NOT NULL OR NOT opens OR step <= covered OR samples - batch * covered >= batch) OVER (PARTITION BY jid) AS counts
-  FROM counted WHERE jid IN (SELECT jid FROM sampled)
+    bool_and(coalesce(batch > 0 AND (step_before IS NOT NULL OR NOT opens OR step <= covered OR samples - batch * covered >= batch), FALSE))
+      OVER (PARTITION BY jid) AS counts
+  FROM counted
 )
-SELECT gid, jid, pass, step, covered, opens, at_us, dated, before_us, step_before, duration_us * covered AS total_us,
+SELECT gid, jid, pass, step, covered, opens, at_us, dated, before_us, duration_us * covered AS total_us,
   CASE WHEN counts THEN samples END AS samples, CASE WHEN counts THEN from_samples END AS samples_before, no, line
 FROM consumed
-UNION ALL
-SELECT gid, jid, pass, step, covered, opens, at_us, dated, before_us, step_before, duration_us * covered, NULL, NULL, no, line
-FROM counted WHERE jid NOT IN (SELECT jid FROM sampled)
