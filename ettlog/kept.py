@@ -37,6 +37,7 @@ ANSWERS = ("attribute.", "ett.", "slo", "limits.", "formats.", "sacct.delimiter"
 
 _OWN = re.compile(rf"[a-z_]+-[0-9a-f]{{16}}[.]parquet\Z|{re.escape(durable.TEMP_MARK)}")
 _NAME = re.compile(r"[a-z_]+\Z")
+_TYPE = re.compile(r"[A-Z]+(\(\d+,\d+\))?")
 _CRC = b',"crc":"'
 
 
@@ -70,11 +71,19 @@ def read(lake: Path) -> Index | None:
     body, mark, tail = data.rpartition(_CRC)
     if not mark or tail != b'%08x"}\n' % zlib.crc32(body):
         return None
-    record = json.loads(body + b"}")
-    if record["v"] != VERSION:
+    try:
+        record = json.loads(body + b"}")
+        files = {str(name): KeptFile(*item) for name, item in record["files"].items()}
+        fits = record["v"] == VERSION and all(_NAME.match(name) and _sound(file) for name, file in files.items())
+        return Index(str(record["digest"]), files) if fits else None
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return None
-    files = {name: KeptFile(*item) for name, item in record["files"].items() if _NAME.match(name)}
-    return Index(record["digest"], files)
+
+
+def _sound(file: KeptFile) -> bool:
+    """Tell whether an entry holds nothing that leads out of the folder or into a query: a checksum proves no author."""
+    hashed = re.fullmatch("[0-9a-f]{64}", file.sha256) is not None
+    return hashed and isinstance(file.bytes, int) and all(_TYPE.fullmatch(kind) for kind in file.types.values())
 
 
 def _encode(index: Index) -> bytes:

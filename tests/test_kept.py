@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -192,6 +194,31 @@ def _torn(index: Path) -> None:
 
 def _changed(index: Path) -> None:
     index.write_bytes(index.read_bytes().replace(b'"v":1', b'"v":2', 1))
+
+
+def _forged(old: bytes, new: bytes) -> Callable[[Path], None]:
+    def harm(index: Path) -> None:
+        body = index.read_bytes().rpartition(b',"crc":"')[0].replace(old, new, 1)
+        index.write_bytes(body + b',"crc":"%08x"}\n' % zlib.crc32(body))
+
+    return harm
+
+
+FORGED = (
+    (b'["', b'["../../../../'),
+    (b'"VARCHAR"', b'"VARCHAR AS job, 1"'),
+    (b'"files":{', b'"files":{"a b":["",1,1,{}],'),
+    (b'"files":', b'"fils":'),
+)
+
+
+@pytest.mark.parametrize(("old", "new"), FORGED)
+def test_an_index_that_somebody_wrote_leads_nowhere(full: Path, tmp_path: Path, old: bytes, new: bytes) -> None:
+    """A path out of the folder, SQL for a type, an odd name: with a fitting checksum too it is refused as a whole."""
+    lake = copied(full, tmp_path)
+    assert kept.read(lake) is not None
+    _forged(old, new)(lake / kept.FOLDER / kept.INDEX)
+    assert kept.read(lake) is None
 
 
 @pytest.mark.parametrize("harm", [_torn, _changed, Path.unlink])
