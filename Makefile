@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture docs clean
+.PHONY: help demo test check bench torture fuzz mutate spark docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -53,6 +53,23 @@ bench: $(VENV)/.testing  ## Measure the speed of reading beside ripgrep, and kee
 
 torture: $(VENV)/.testing  ## Injure ettlog in every way its tests know, at full length, and write docs/torture.md
 	$(BIN)/python -m tests.torture --write docs/torture.md
+
+FUZZ_SECONDS ?= 45
+
+fuzz: $(VENV)/.testing  ## Feed eight parsers with inputs made by Atheris, FUZZ_SECONDS each
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
+
+mutate: $(VENV)/.testing  ## Change operators and constants one by one and see whether the narrow tests notice; hours
+	$(BIN)/python -m tests.mutate
+
+# Beside the virtual environment: the client in it is a `pyspark` too.
+build/pyspark/.made: $(VENV)/.testing
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --target build/pyspark 'pyspark>=4.1' 'py4j>=0.10.9.7,<0.10.9.10'
+	@touch $@
+
+spark: build/pyspark/.made  ## Install Spark with its Java part in build/pyspark, and compare two executors with DuckDB
+	$(BIN)/python -m pytest -n 0 tests/test_engine_spark.py
 
 docs: $(VENV)/.testing  ## Write all pages that are made from the code anew, and build the site in build/site
 	$(BIN)/python -m tests.cli_reference > docs/cli.md
