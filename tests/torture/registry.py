@@ -78,6 +78,8 @@ class Area(NamedTuple):
 
 AREAS: tuple[Area, ...] = (
     Area("F7", "the manifest damaged, then ingested again", "damaged_manifest", "faults", 454, 70),
+    Area("D1", "16 circumstances that must show in no byte", "determinism", "executions", 25, 3),
+    Area("N1", "system calls of whole commands: writing, programs, connections", "calls", "executions", 12, 5),
     Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
 )
 
