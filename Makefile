@@ -47,8 +47,9 @@ check: $(VENV)/.testing  ## Lint and check types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.testing  ## Measure the speed of ingest
-	$(BIN)/python bench/ingest.py
+bench: $(VENV)/.testing  ## Measure the speed of reading beside ripgrep, and keep the table in bench/RESULTS.md
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[bench]'
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench --keep
 
 torture: $(VENV)/.testing  ## Injure ettlog in every way its tests know, at full length, and write docs/torture.md
 	$(BIN)/python -m tests.torture --write docs/torture.md

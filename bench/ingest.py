@@ -111,7 +111,7 @@ def ripgrep(program: str, folder: Path, mode: str, workers: int, packed: bool, u
 TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?<?[=!]|\(\?>|\(\?P<\w+>|\(\?:|\{[\d,]+\}|[()]|.", re.DOTALL)
 
 
-FOREIGN = re.compile(rb"\(\?(?:<?[=!]|P=|\()")
+FOREIGN = re.compile(rb"\(\?(?:<?[=!]|P=|\()|(?<!\\)(?:\\\\)*\\[1-9]")
 """Look-around, back-references and conditions: rg has none."""
 
 

@@ -67,6 +67,16 @@ def _unusable(path: Path, why: str) -> UsageError:
     )
 
 
+def refuse_engine() -> None:
+    """Raise UsageError: an engine's machines would need the key."""
+    raise UsageError(
+        "pseudonyms are made on this machine only",
+        where="--engine with --pseudonymize",
+        why="the machines of an engine would have to hold the key",
+        todo="leave --engine out, or give away a snapshot made with --redact",
+    )
+
+
 def name(path: str, key: bytes | None) -> str:
     """Return the name of a source in the lake."""
     return Pseudonyms(key).name(path) if key else path

@@ -22,15 +22,29 @@ RESTORE = "ingest the folder again; if that does not help, make a new lake of it
 MICROS_PER_HOUR = 3_600_000_000
 
 
-def check(path: Path | str) -> pl.DataFrame:
+def fix(path: Path | str) -> int:
+    """Heal the manifest of a lake and remove files that no line of it stands for; return how many problems are gone.
+
+    Facts that are damaged stay: only an ingest of their logs can write them anew. Raise LakeError when there is no
+    lake, a newer ettlog made it, it cannot be written, or an ingest is writing to it.
+    """
+    from ettlog import lake as lakes
+
+    before = len(lakes.Lake.open(path, strict=False).problems())
+    with lakes.writer(Path(path)):
+        pass  # what it does on the way in and out is all there is to do
+    return before - len(lakes.Lake.open(path, strict=False).problems())
+
+
+def check(path: Path | str, verify: bool = True) -> pl.DataFrame:
     """Return one row per finding about the lake at `path`; none where all holds and the logs say everything.
 
     Columns: `level` (`error`: something is wrong; `warning`: the evidence of one job is thin, or an ingest was
     interrupted; `advice`: what the logs of the fleet do not say), `check`, `subject`, `detail`, `gpu_hours` at stake
     (of a job: all of its GPU time; null where nothing tells), `todo` (what to do), and `sentence` (what is checked).
-    Errors come first, then warnings, then advice, each by GPU-hours at stake. Every data file is read and compared
-    with its hash. Relations are checked only where the files are whole. A snapshot tells what was found when it was
-    written.
+    Errors come first, then warnings, then advice, each by GPU-hours at stake. With `verify` every data file is read and
+    compared with its hash, without it with its length. Relations are checked only where the files are whole. A snapshot
+    tells what was found when it was written.
 
     Raises:
         LakeError: there is no lake, or a newer ettlog made it.
@@ -43,7 +57,7 @@ def check(path: Path | str) -> pl.DataFrame:
     found = []
     damaged = False
     if not snapshot_read.is_one(Path(path)):
-        lake = Lake.open(path, verify=True, strict=False)
+        lake = Lake.open(path, verify=verify, strict=False)
         known, damaged = set(lake.damage), bool(lake.damage)
         problems = _rows((problem for problem in lake.problems() if problem not in known), WARNING)
         found = [_frame(_rows(lake.damage, ERROR)), _frame(problems)]

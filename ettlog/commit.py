@@ -19,7 +19,7 @@ TOP_SHAPES = 20
 SKIPPED, DUPLICATE, REJECTED = "skipped", "duplicate", "rejected"
 STATES = (manifest.NEW, *manifest.RELATIONS, SKIPPED, DUPLICATE, REJECTED)
 
-_TWIN_FACTS = ("digest", "bytes", "n_lines", "state", "formats", "parser", "rules")
+_TWIN_FACTS = ("digest", "bytes", "n_lines", "state", "formats", "parser", "rules", "text")
 """What is kept of a duplicate; the facts are those of its twin."""
 
 
@@ -141,7 +141,7 @@ class Committer:
             return
         twins = [entry for entry in self.writer.state.duplicates() if entry.key == old.key]
         if twins:
-            self.writer.add(replace(old, path=twins[0].path, supersedes=None, relation=None))
+            self.writer.add(standing(old, twins[0]))
 
     def _count(self, entry: SourceEntry, state: str) -> None:
         report = self.report
@@ -157,6 +157,12 @@ class Committer:
         report.records += rows.get("alloc", 0)
         report.inferences.extend((entry.path, sentence) for sentence in entry.inferences)
         report.shapes.update(entry.unmatched)
+
+
+def standing(old: SourceEntry, twin: SourceEntry) -> SourceEntry:
+    """Return the entry with which a duplicate takes over the facts of the path that stood for it so far."""
+    own = {"path": twin.path, "digest": twin.digest, "bytes": twin.bytes, "text": twin.text, "state": twin.state}
+    return replace(old, supersedes=None, relation=None, **own)  # type: ignore[arg-type]
 
 
 def _claimed(entry: SourceEntry) -> bool:

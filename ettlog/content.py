@@ -65,3 +65,22 @@ def digest_of(path: Path, size: int, digest: str) -> tuple[str, bool]:
     finally:
         os.close(handle)
     return whole.hexdigest(), begins
+
+
+def stamp(path: Path) -> tuple[int, int, int]:
+    """Return inode, length and time of the last change of a file."""
+    info = path.stat()
+    return info.st_ino, info.st_size, info.st_mtime_ns
+
+
+def stood(path: Path, before: tuple[int, int, int], size: int, digest: str) -> bool:
+    """Tell whether a file stood still while `size` bytes of it with this digest were read, or only grew.
+
+    A file that is gone by now was read whole when all of its bytes were read: they are those it had when it was opened.
+    """
+    try:
+        if stamp(path) == before:
+            return True
+        return not size or digest_of(path, size, digest)[1]
+    except OSError:
+        return size == before[1]

@@ -44,12 +44,15 @@ def _mode_in(folder: Path) -> int:
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names inside a folder durable."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Make the names inside a folder durable; raise LakeError when that fails."""
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise failed("cannot make the names in a folder durable", path, error) from error
 
 
 def write_all(handle: int, data: bytes | memoryview) -> None:

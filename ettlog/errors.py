@@ -44,3 +44,7 @@ class NoDataError(EttlogError):
     """There is nothing in the lake, or in the window, to answer from."""
 
     exit_code = 5
+
+
+class EngineError(EttlogError):
+    """An engine (Spark, Spark Connect, Sail) is not installed, cannot be reached, or failed at its work."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,16 +29,27 @@ _ORDER = ("job", "begin_us", "at_us", "at", "k", "start", "path", "line", "step"
 """Columns that rows are ordered by before all others."""
 
 
-def open(path: Path | str, config: Config | None = None) -> Fleet:  # noqa: A001 - the name of the public call
+def open(  # noqa: A001 - the name of the public call
+    path: Path | str, config: Config | None = None, engine: str | None = None
+) -> Fleet:
     """Open a lake, or a snapshot of one, for questions; `config` is by default the one in force.
 
-    Raise LakeError when there is none.
+    `engine` computes the relations elsewhere (docs/engines.md), by default the one of `use_engine`. Raise LakeError
+    when there is no lake, EngineError when the engine cannot be used.
     """
     from ettlog import config as settings
     from ettlog import snapshot_read
     from ettlog.lake import Lake
 
+    chosen = engine or _engine[-1]
     if snapshot_read.is_one(Path(path)):
+        if chosen:
+            raise UsageError(
+                "a snapshot is not computed on an engine",
+                where=f"{path}, engine {chosen}",
+                why="its relations are there already",
+                todo="ask it without --engine, or name the lake",
+            )
         return snapshot_read.load(Path(path), config)
     lake = Lake.open(path)
     config = config or settings.load(lake_copy=lake.config_path)
@@ -49,7 +60,21 @@ def open(path: Path | str, config: Config | None = None) -> Fleet:  # noqa: A001
     database.fill(connection, "line_fact", facts.line_rows(lake))
     named = connection.execute("SELECT DISTINCT name FROM alloc WHERE name IS NOT NULL ORDER BY name").fetchall()
     database.fill(connection, "name_fact", facts.name_rows((name for (name,) in named), config))
+    if chosen:
+        from ettlog.engine.fleet import EngineFleet
+
+        return EngineFleet(connection, config, lake, engine=chosen)
     return Fleet(connection, config, lake)
+
+
+_engine: list[str | None] = [None]
+"""The engines that fleets are opened on by default, the one in force last."""
+
+
+def use_engine(name: str) -> Callable[[], None]:
+    """Open fleets on this engine where none is named; return what ends that."""
+    _engine.append(name)
+    return lambda: _engine.remove(name)
 
 
 @dataclass

@@ -16,7 +16,10 @@ from ettlog.config import Config
 from ettlog.manifest import SourceEntry
 
 if TYPE_CHECKING:
+    from ettlog.parse.format import FormatSet
     from ettlog.parse.parsed import ScanOptions
+
+    Reader = Callable[[Sequence[workers.Task], Sequence[Path], FormatSet, int], Iterator[workers.Answer]]
 
 SMALL_BYTES = 16 << 20
 """Below so many stored bytes, one process reads everything."""
@@ -57,6 +60,8 @@ class IngestOptions:
     """Secret key of the pseudonyms that stand for names of users, hosts and jobs; a lake has one key or none."""
     patience_s: float = 60.0
     """How long to wait for another ingest of the same lake."""
+    reader: Reader | None = None
+    """What reads the sources in the place of `workers.run`; `ettlog.engine.reading.reader` makes one."""
 
 
 class Progress(NamedTuple):
@@ -85,6 +90,8 @@ def ingest(
     from ettlog.parse import format_sets
 
     options = options or IngestOptions()
+    if options.reader is not None and options.pseudonyms is not None:
+        aliases.refuse_engine()
     folder, paths = Path(lake_path), [Path(root) for root in roots]
     own = discover.own_files(paths)
     copy = own.get(lake.CONFIG_NAME, _copy_of(lake.CONFIG_NAME, folder, options.shard))
@@ -104,7 +111,7 @@ def ingest(
         report.copies.extend(name for name, data in copies.items() if writer.keep_copy(name, data))
         tasks = [_task(file, writer, settings, options) for file in found.files]
         count = options.workers or _workers_for(found.files)
-        answers = workers.run(tasks, folders, formats, count)
+        answers = (options.reader or workers.run)(tasks, folders, formats, count)
         Committer(writer, report).take(_watched(answers, found.files, progress))
         report.sources = len(writer.state.owners)
         if options.shard is not None:
@@ -169,7 +176,7 @@ def _task(file: discover.LogFile, writer: lake.Writer, settings: Config, options
     entry = writer.state.current.get(name)
     known = None
     if entry is not None and not writer.broken(_owner(entry, writer)):
-        known = workers.Known(entry.bytes, entry.digest, entry.key)
+        known = workers.Known(entry.bytes, entry.digest, entry.key, entry.text)
     zone = None if options.zone else settings.text("sacct.zone")
     return workers.Task(
         name, file.path, scan_options(file.name, settings, options), known, zone, options.pseudonyms

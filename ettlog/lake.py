@@ -247,8 +247,8 @@ class Writer:
     _files: dict[tuple[str, str], bytes] = field(default_factory=dict)
 
     def broken(self, entry: SourceEntry) -> bool:
-        """Tell whether a data file of this entry is missing or has another size than the manifest says."""
-        return any(_size(data_path(self.path, t, entry.key)) != file.bytes for t, file in entry.files.items())
+        """Tell whether a data file of this entry is missing or holds other bytes than the manifest says."""
+        return any(_sha256(data_path(self.path, t, entry.key)) != file.sha256 for t, file in entry.files.items())
 
     def publish(self, key: str, tables: Mapping[str, bytes]) -> None:
         """Take the data files of a source; `flush` writes them before the entries that list them."""

@@ -58,6 +58,8 @@ class SourceEntry:
     clock: str = "none"
     parser: int = 0
     rules: str = ""
+    text: str = ""
+    """BLAKE3 of the text of a compressed file: what its key is made of, so that it is the twin of the plain one."""
     supersedes: str | None = None
     relation: str | None = None
     of: str | None = None
@@ -65,7 +67,7 @@ class SourceEntry:
 
 _FIELDS = (
     "op", "path", "key", "digest", "bytes", "lines", "n_lines", "files", "formats", "state", "inferences", "unmatched",
-    "hints", "first_us", "last_us", "clock", "parser", "rules", "supersedes", "relation", "of",
+    "hints", "first_us", "last_us", "clock", "parser", "rules", "text", "supersedes", "relation", "of",
 )  # fmt: skip
 _NULLABLE = ("first_us", "last_us", "supersedes", "relation", "of")
 
@@ -157,8 +159,8 @@ def _check(entry: SourceEntry) -> None:
     numbers = (entry.bytes, entry.n_lines, *entry.lines.values(), *entry.formats.values())
     if not all(isinstance(number, int) and number >= 0 for number in numbers):
         raise DamagedError("it holds a count that is none")
-    if not isinstance(entry.rules, str):
-        raise DamagedError("its rules are no text")
+    if not (isinstance(entry.rules, str) and isinstance(entry.text, str)):
+        raise DamagedError("its rules or its digest of the text are no text")
 
 
 def safe_path(path: object) -> bool:

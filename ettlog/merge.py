@@ -17,7 +17,7 @@ from ettlog.manifest import GROWN, REPARSED, REPLACED, SourceEntry
 
 _FACTS = (
     "digest", "bytes", "lines", "n_lines", "formats", "state", "inferences", "unmatched", "hints", "first_us",
-    "last_us", "clock", "parser", "rules",
+    "last_us", "clock", "parser", "rules", "text",
 )  # fmt: skip
 """The fields of a manifest line that come from the source itself."""
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from ettlog.parse.records import Reader
 
 SAME, PARSED, REJECTED = "same", "parsed", "rejected"
+CHANGED = "changed"
+ATTEMPTS = 3
+"""How often a source is read that does not stand still."""
 
 HELD_BYTES = 64 << 20
 """Answers that wait for an earlier file may hold so many bytes before no further file is dealt."""
@@ -40,6 +43,8 @@ class Known(NamedTuple):
     bytes: int
     digest: str
     key: str
+    text: str = ""
+    """BLAKE3 of the text, of a compressed source."""
 
 
 @dataclass(frozen=True)
@@ -87,21 +92,20 @@ def _defect(error: BaseException) -> str:
 
 
 def read(task: Task, formats: FormatSet) -> Answer:
-    """Read one source; what it holds never raises, what the system refuses comes back as `rejected`."""
-    from ettlog.parse import records
-    from ettlog.parse.blocks import open_source
+    """Read one source; what it holds never raises, what the system refuses comes back as `rejected`.
 
+    A source that changes while it is read is read again; one that never stands still is marked `changed`.
+    """
     try:
-        with open_source(task.path, budget=task.options.limits.output) as source:
-            reader = records.reader_of(source, task.options)
-            if reader is not None and task.record_zone:
-                task = replace(task, options=replace(task.options, zone=task.record_zone))
-            if task.known is None:
-                return _parse(task, source, reader, formats, "", False)
-            digest, begins = content.digest_of(task.path, task.known.bytes, task.known.digest)
-            if content.key_of(digest, formats.fingerprint, task.options) == task.known.key:
-                return Answer(task.name, SAME, key=task.known.key)
-            return _parse(task, source, reader, formats, task.known.digest, begins)
+        for _ in range(ATTEMPTS):
+            before = content.stamp(task.path)
+            answer = _read(task, formats)
+            facts = answer.facts
+            if answer.state != PARSED or content.stood(task.path, before, facts["bytes"], facts["digest"]):
+                return answer
+        facts["state"] = CHANGED
+        facts["inferences"] += ("it was changed while it was read: what it says may be a mixture",)
+        return answer
     except OSError as error:
         return Answer(task.name, REJECTED, reason=error.strerror or type(error).__name__)
     except EttlogError as error:
@@ -110,6 +114,25 @@ def read(task: Task, formats: FormatSet) -> Answer:
         return Answer(task.name, REJECTED, reason="it needs more memory than this process may use")
     except _DEFECTS as error:  # a reader must not raise for what a file holds: one file is lost, and it is said where
         return Answer(task.name, REJECTED, reason=_defect(error))
+
+
+def _read(task: Task, formats: FormatSet) -> Answer:
+    from ettlog.parse import records
+    from ettlog.parse.blocks import open_source
+
+    with open_source(task.path, budget=task.options.limits.output) as source:
+        reader = records.reader_of(source, task.options)
+        if reader is not None and task.record_zone:
+            task = replace(task, options=replace(task.options, zone=task.record_zone))
+        known = task.known
+        if known is None:
+            return _parse(task, source, reader, formats, "", False)
+        digest, begins = content.digest_of(task.path, known.bytes, known.digest)
+        # A compressed source that was listed before its text was known by itself is read once more.
+        told = known.text if digest == known.digest and (known.text or not source.compressed) else None
+        if told is not None and content.key_of(told or digest, formats.fingerprint, task.options) == known.key:
+            return Answer(task.name, SAME, key=known.key)
+        return _parse(task, source, reader, formats, known.digest, begins)
 
 
 def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
@@ -131,7 +154,7 @@ def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet
     return Answer(
         task.name,
         PARSED,
-        key=content.key_of(parsed.digest, formats.fingerprint, task.options),
+        key=content.key_of(parsed.text or parsed.digest, formats.fingerprint, task.options),
         relation=relation,
         facts=_facts(parsed, names) | {"rules": content.rules_of(formats.fingerprint, task.options)},
         rows=rows,
@@ -147,6 +170,7 @@ def _facts(parsed: Parsed, names: Pseudonyms | None = None) -> dict[str, Any]:
 
     return {
         "digest": parsed.digest,
+        "text": parsed.text,
         "bytes": parsed.n_bytes,
         "lines": {outcome: count for outcome, count in parsed.lines.items() if count},
         "n_lines": parsed.n_lines,

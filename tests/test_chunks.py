@@ -9,12 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from ettlog import workers
+from ettlog.ingest import IngestOptions, ingest
 from ettlog.lake import parquet
 from ettlog.parse import chunks, passes, scan, step_table
 from ettlog.parse import format as formats_of
 from ettlog.parse.parsed import Limits, Parsed, ScanOptions
 from ettlog.parse.step_table import StepTable
 from tests.conftest import ROOT
+from tests.ingesting import tree
 
 FIXTURES = sorted(
     path for path in (ROOT / "fixtures").glob("*/logs/**/*") if path.suffix in (".out", ".log", ".err", ".txt")
@@ -92,6 +95,25 @@ def test_fixtures_on_disk_are_those_in_memory(path: Path, request: pytest.Fixtur
     told = everything(read(path, 2048))
     request.getfixturevalue("no_memory")
     assert everything(read(path, 2048)) == told
+
+
+def test_a_confined_worker_may_let_steps_wait_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes that may write temporary files only read what is too much for memory; the lake is that of one."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for seed in range(2):
+        hard(tmp_path, seed).rename(logs / f"{seed}.log")
+    ingest([logs], tmp_path / "one", options=IngestOptions(workers=1))
+    monkeypatch.setattr(workers, "serve", serve_without_memory)
+    assert ingest([logs], tmp_path / "two", options=IngestOptions(workers=2)).states == {"new": 2}
+    assert tree(tmp_path / "two") == tree(tmp_path / "one")
+
+
+def serve_without_memory(pipe: object, format_dirs: object, roots: object, parent: int) -> None:
+    """Serve like a worker in which no row stays in memory."""
+    chunks.KEPT_ROWS = 0
+    setattr(step_table, "KEPT_ROWS", 0)  # noqa: B010
+    workers.serve(pipe, format_dirs, roots, parent)  # type: ignore[arg-type]
 
 
 def test_chunks_are_read_as_they_came_as_often_as_one_likes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ LAYERS = (
     {"config", "settings"},
     {"lake", "ingest", "manifest", "durable", "guard", "discover", "workers", "content", "identity"}
     | {"confine", "aliases", "commit", "listed", "merge", "shards"},
-    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact"},
+    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "support", "explain", "lacks"}
@@ -41,6 +41,9 @@ ONLY = {
     "click": {"ettlog.cli"},
     "rich": {"ettlog.cli"},
     "matplotlib": {"ettlog.plot"},
+    "pyspark": {"ettlog.engine"},
+    "pysail": {"ettlog.engine"},
+    "sqlglot": {"ettlog.engine"},
     "yaml": set(),
     "pickle": set(),
     "xml": set(),
@@ -48,7 +51,7 @@ ONLY = {
 }
 """Libraries and the only modules or packages that may import them."""
 
-HEAVY = {"duckdb", "polars", "pyarrow", "scipy", "matplotlib", "rich", "numpy"}
+HEAVY = {"duckdb", "polars", "pyarrow", "scipy", "matplotlib", "rich", "numpy", "pyspark", "pysail", "sqlglot"}
 
 LITERALS_ALLOWED: dict[str, set[str]] = {
     "ettlog.schema": {"exit_code"},  # a column of scheduler records has the same name

@@ -96,7 +96,15 @@ def test_false_alarms_in_real_trainer_logs(shared: Path) -> None:
 
 def test_hostile_lines_are_redacted_in_time() -> None:
     """What each kind begins with, repeated over the longest text that is ever looked at, takes no second in all."""
-    begins = {mark for kind in KINDS for mark in kind.marks} | {b"a.", b"eyJ", b"0.", b"::", b"A0b+", b"-a", b"x_token="}
+    begins = {mark for kind in KINDS for mark in kind.marks} | {
+        b"a.",
+        b"eyJ",
+        b"0.",
+        b"::",
+        b"A0b+",
+        b"-a",
+        b"x_token=",
+    }
     began = time.process_time()
     for begin in begins:
         redact((begin * 512)[:1024])

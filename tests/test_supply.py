@@ -20,6 +20,10 @@ NEVER = (
     "webbrowser", "runpy",
 )  # fmt: skip
 """Modules that run what data says, start programs or open connections: none is imported, at no depth of the package."""
+EXCEPT = {
+    ("ettlog.engine.session", "socket"): "the address of an engine that the user names with --engine",
+}
+"""What is imported all the same, and why."""
 
 CALLS = {"eval", "exec", "compile", "__import__", "breakpoint", "input"}
 ATTRIBUTES = {("os", "system"), ("os", "popen"), ("os", "execv"), ("os", "execve"), ("os", "fork"), ("os", "spawnv")}
@@ -33,6 +37,11 @@ REASONS = {
 WRITERS = {
     "ettlog.durable": "all files of a lake: exclusive, no link followed, not inherited",
     "ettlog.cli.output": "-o: a temporary file by mkstemp beside it, then renamed",
+    "ettlog.aliases": "the key of pseudonyms: exclusive, 0600",
+    "ettlog.engine.remote": "on the machines of an engine: what was sent, in a private folder",
+    "ettlog.engine.session": "the folder of a session that was asked for",
+    "ettlog.engine.shipping": "the code that is sent to the machines of an engine, in a private folder",
+    "ettlog.engine.source": "on the machines of an engine: a part of a log, in a private folder",
     "ettlog.parse.chunks": "a temporary file without a name, in a private folder",
     "ettlog.parse.spool": "the same",
     "ettlog.scratch": "the private folder for temporary files",
@@ -55,7 +64,8 @@ def test_nothing_runs_data_starts_programs_or_opens_connections() -> None:
     strays = [
         f"{item.importer}:{item.line} imports {item.imported}"
         for item in imports(ROOT)
-        if any(item.imported == name or item.imported.startswith(name + ".") for name in NEVER)
+        if (item.importer, item.imported) not in EXCEPT
+        and any(item.imported == name or item.imported.startswith(name + ".") for name in NEVER)
     ]
     assert not strays
 

@@ -25,9 +25,16 @@ SHOWN = (
 
 @click.command("check", short_help=COMMANDS["check"])
 @lake
+@click.option("--fix", "mend", is_flag=True, help="First heal the manifest and remove files that it does not list.")
+@click.option(
+    "--verify/--no-verify",
+    default=True,
+    show_default=True,
+    help="Compare every data file with its hash, or only with its length.",
+)
 @output_options
 @click.pass_context
-def command(ctx: click.Context, /, lake: Path, out: Output) -> None:
+def command(ctx: click.Context, /, lake: Path, mend: bool, verify: bool, out: Output) -> None:
     """Check the files of the lake against its manifest, and its relations against their invariants; say what to log.
 
     An error is something that does not hold (exit 1); a warning says that the evidence of one job is thin; advice is
@@ -35,12 +42,15 @@ def command(ctx: click.Context, /, lake: Path, out: Output) -> None:
     GPU-hours at stake: of a warning all GPU time of its job, of advice the time that rests on it.
     """
     import ettlog
-    from ettlog.check import ADVICE, ERROR
+    from ettlog.check import ADVICE, ERROR, fix
     from ettlog.cli.output import emit
     from ettlog.relations import checks
     from ettlog.tables import View, count
 
-    found = ettlog.check(lake)
+    if mend:
+        mended = count(fix(lake), "problem")
+        click.echo(f"mended {mended}", err=True)
+    found = ettlog.check(lake, verify=verify)
     wrong = int((found["level"] == ERROR).sum())
     advice = int((found["level"] == ADVICE).sum())
     thin = count(found.height - wrong - advice, "warning")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ettlog.cli import COMMANDS
-from ettlog.cli.options import lake, quiet_options
+from ettlog.cli.options import engine, quiet_options, written_lake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ettlog.ingest import IngestOptions, IngestReport, Progress
+    from ettlog.ingest import IngestOptions, IngestReport, Progress, Reader
 
 TOO_MANY_REJECTED = 3
 BAD_LINES = ("bad_time", "bad_record", "long", "torn")
@@ -24,7 +24,8 @@ BAD_LINES = ("bad_time", "bad_record", "long", "torn")
 
 @click.command("ingest", short_help=COMMANDS["ingest"])
 @click.argument("logs", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
-@lake
+@written_lake
+@engine
 @click.option(
     "--files-from",
     metavar="FILE",
@@ -92,7 +93,7 @@ def command(ctx: click.Context, /, logs: tuple[Path, ...], lake: Path, **options
     each, into one lake and without a common lock; `ettlog merge` puts the shares together.
     """
     limit = _limit(options["max_rejected"])
-    chosen = _chosen(logs, options)
+    chosen = _chosen(logs, lake, options)
     roots = tuple(path for path in logs if str(path) != "-")
     if options["dry_run"]:
         _dry_run(roots, lake, chosen)
@@ -113,7 +114,7 @@ def command(ctx: click.Context, /, logs: tuple[Path, ...], lake: Path, **options
         ctx.exit(TOO_MANY_REJECTED)
 
 
-def _chosen(logs: tuple[Path, ...], options: dict[str, Any]) -> IngestOptions:
+def _chosen(logs: tuple[Path, ...], lake: Path, options: dict[str, Any]) -> IngestOptions:
     """Return the options of an ingest; the list of files is read here."""
     from ettlog import listed, shards
     from ettlog.config import load
@@ -135,6 +136,7 @@ def _chosen(logs: tuple[Path, ...], options: dict[str, Any]) -> IngestOptions:
         group_readable=options["group_readable"],
         pseudonyms=_key(lake, options),
         config=load(options["config"]) if options["config"] else None,
+        reader=_reader(options["engine"]),
         files=None if source is None else tuple(listed.read(source)),
         shard=None if options["shard"] is None else shards.parse(options["shard"]),
     )
@@ -154,6 +156,15 @@ def _key(lake: Path, options: dict[str, Any]) -> bytes | None:
     if not options["pseudonymize"] and options["pseudonym_key"] is None:
         return None
     return aliases.key_of(options["pseudonym_key"] or aliases.key_path(lake))
+
+
+def _reader(engine: str | None) -> Reader | None:
+    """Return what reads the logs on an engine; None for this machine's own processes."""
+    if engine is None:
+        return None
+    from ettlog.engine.reading import reader
+
+    return reader(engine)
 
 
 @contextmanager

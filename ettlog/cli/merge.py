@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ettlog.cli import COMMANDS
-from ettlog.cli.options import lake, quiet_options
+from ettlog.cli.options import quiet_options, written_lake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("merge", short_help=COMMANDS["merge"])
 @click.argument("lakes", nargs=-1, type=click.Path(path_type=Path))
-@lake
+@written_lake
 @click.option(
     "--mixed",
     is_flag=True,

@@ -37,7 +37,7 @@ class Output(NamedTuple):
     verbose: int
 
 
-lake = click.option(
+_lake = click.option(
     "--lake",
     envvar="ETTLOG_LAKE",
     default="ettlog.lake",
@@ -45,6 +45,40 @@ lake = click.option(
     type=click.Path(path_type=Path),
     help="The lake: the folder that holds what was read from logs.",
 )
+
+
+def _chosen(ctx: click.Context, _param: click.Parameter, name: str | None) -> str | None:
+    """Open fleets of this command on the engine that was named."""
+    if name:
+        from ettlog.fleet import use_engine
+
+        ctx.call_on_close(use_engine(name))
+    return name
+
+
+engine = click.option(
+    "--engine",
+    metavar="ENGINE",
+    help="Work on an engine, not in this process: sail, sc://host:port, spark://host:port, yarn, local[4].",
+)
+_engine = click.option(
+    "--engine",
+    metavar="ENGINE",
+    expose_value=False,
+    callback=_chosen,
+    help="Compute on an engine, not in this process: sail, sc://host:port, spark://host:port, yarn, local[4].",
+)
+
+
+def lake(function: Callable[P, R]) -> Callable[P, R]:
+    """Give a command the lake it asks, and the engine that computes."""
+    return _lake(_engine(function))
+
+
+def written_lake(function: Callable[P, R]) -> Callable[P, R]:
+    """Give a command the lake that it writes."""
+    return _lake(function)
+
 
 _quiet = click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors.")
 _verbose = click.option("-v", "--verbose", count=True, help="Say more on stderr; -vv shows tracebacks of defects.")

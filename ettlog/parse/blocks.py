@@ -76,11 +76,15 @@ class Reader:
 
     def __init__(self, stored: Stored, budget: int) -> None:
         """Look at the first bytes and choose plain reading or a decompressor."""
+        from blake3 import blake3
+
         self._stored, self._budget = stored, budget
         self._head = stored.read(min(CHUNK, 64))
         self._packed = opener(self._head, stored.read)
         self._ahead = memoryview(b"")
         self.compressed = self._packed is not None
+        self._text: _Hash | None = blake3() if self.compressed else None
+        self._ended = False
         self.torn = ""
         """Why the bytes end early, as one sentence; empty when they are whole."""
 
@@ -103,6 +107,16 @@ class Reader:
         """Return the BLAKE3 of the stored bytes in hex; reads the rest of the file where it was not read."""
         return self._stored.digest()
 
+    def text_digest(self) -> str:
+        """Return the BLAKE3 of the text of a packed source in hex, when all of it was read; nothing for a plain one.
+
+        Of a source that is torn, or was not read to its end, nobody knows the whole text: there it is that of the
+        stored bytes.
+        """
+        if self._text is None:
+            return ""
+        return self._text.hexdigest() if self._ended and not self.torn else self.digest()
+
     def peek(self, size: int) -> memoryview:
         """Return the first `size` bytes of text, or all there are, before anything is read; they are read again."""
         stored = self._stored.left + len(self._head)
@@ -124,6 +138,7 @@ class Reader:
         while filled < len(target) and not self.torn:
             got = self._unpack(target[filled:])
             if not got:
+                self._ended = True
                 break
             filled += got
         return filled
@@ -152,6 +167,8 @@ class Reader:
         except Torn as torn:
             self.torn = torn.why
             return 0
+        if self._text is not None:
+            self._text.update(target[:got])
         self._budget -= got
         if self._budget < 0:
             self.torn = "the text is longer than the budget for decompressed bytes"

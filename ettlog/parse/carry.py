@@ -176,15 +176,15 @@ def advance(place: Ints, before: Ints, behind: Ints, durations: Ints) -> Ints:
     """Return instants of undated steps, in line order, in microseconds; NULL where there is no dated line at all.
 
     A step comes at the instant of the dated line before it plus the durations of all undated steps since (its own
-    included), never later than the first dated line behind it. Before the first dated line that line's instant is
-    taken.
+    included), never later than the first dated line behind it, unless that one tells of an earlier time. Before the
+    first dated line that line's instant is taken.
     """
     new = _first(place)
     total = np.cumsum(durations)
     group = np.cumsum(new) - 1
     run = total - (total - durations)[new][group] if len(place) else total
     found = np.where(before == NULL, behind, before + np.where(before == NULL, 0, run))
-    return np.where((behind != NULL) & (found > behind), behind, found)
+    return np.where((behind != NULL) & (behind >= before) & (found > behind), behind, found)
 
 
 def per_step(steps: Ints, launches: Ints, durations: Ints, total: NDArray[np.bool_]) -> Ints:

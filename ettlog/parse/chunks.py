@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ettlog.scratch import scratch
+
 KEPT_ROWS = 1 << 17
 """Rows kept in memory."""
 
@@ -49,7 +51,7 @@ class Chunks:
 
     def _put(self, columns: Columns, rows: int) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="ettlog-")  # noqa: SIM115 - open as long as this
+            self._file = tempfile.TemporaryFile(prefix="ettlog-", dir=scratch())  # noqa: SIM115 - open as long as this
         self._file.seek(self._size)
         told = []
         for column in columns:

@@ -82,6 +82,9 @@ ENVELOPES: tuple[Envelope, ...] = (
     ),
     Envelope("determined", b"[", rb"\[rank=(?P<rank>\d{1,7})\] ", b"[rank=3] "),
     # torch: launcher, ranks, loggers
+    Envelope(
+        "torchx_tee", b"[", rb"\[(?:default|trainer|worker)(?P<rank>\d{1,7})\|(?P<local>\d{1,6})\]:", b"[trainer9|1]:",
+    ),
     Envelope("tee", b"[", rb"\[(?:default|trainer|worker)(?P<local>\d{1,6})\]:", b"[default3]:"),
     Envelope("torch_rank", b"[", rb"\[rank(?P<rank>\d{1,7})\]: ?", b"[rank3]: "),
     Envelope(
@@ -105,6 +108,7 @@ ENVELOPES: tuple[Envelope, ...] = (
         "python_root", b"DIWECF", rb"LEVEL:(?:torch|root|megatron)[\w.]{0,100}:",
         b"INFO:torch.distributed.elastic.agent.server.api:",
     ),
+    Envelope("rich_logger", b"[", rb"\[LEVEL *\| LOGGER\]: ", b"[INFO     | pytorch_lightning.utilities.rank_zero]: "),
     # trainers and libraries
     Envelope(
         "deepspeed", b"[",
@@ -160,6 +164,10 @@ ENVELOPES: tuple[Envelope, ...] = (
     Envelope(
         "composer", b"2", rb"(?P<stamp>ISO,\d{3}): rank(?P<rank>\d{1,7})\[NUM\]\[[^\]\n]{1,40}\]: LEVEL: LOGGER: ",
         b"2031-04-05 06:07:08,123: rank3[881][MainThread]: INFO: composer.trainer: ",
+    ),
+    Envelope(
+        "levanter", b"2", rb"(?P<stamp>ISO_T) - (?P<rank>\d{1,7}) - LOGGER - (?:FILE:NUM - )?LEVEL :: ",
+        b"2031-04-05T06:07:08 - 3 - levanter.checkpoint - checkpoint.py:246 - INFO :: ",
     ),
     Envelope(
         "fairseq", b"2", rb"(?P<stamp>ISO) \| LEVEL +\| LOGGER +\| ",

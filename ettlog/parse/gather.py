@@ -199,6 +199,7 @@ class Facts:
             n_lines=count,
             n_bytes=source.n_bytes,
             digest=digest,
+            text=source.text_digest(),
             formats={self.name: self.lines[MATCHED]} if self.lines[MATCHED] else {},
             state="torn" if torn else "whole" if count else "empty",
             inferences=[*self.clock.inferences, *self.notes],

@@ -57,6 +57,8 @@ class Parsed:
     """Bytes of the file as stored."""
     digest: str
     """BLAKE3 of those bytes, hex."""
+    text: str = ""
+    """BLAKE3 of the text where the file is compressed, hex; of the stored bytes where that text is torn."""
     formats: dict[str, int] = field(default_factory=dict)
     """Format -> lines matched."""
     state: str = "whole"

@@ -103,6 +103,7 @@ def _parsed(source: blocks.Reader, lines: _Lines, joiner: Joiner, rows: Rows) ->
         n_lines=joiner.number,
         n_bytes=source.n_bytes,
         digest=source.digest(),
+        text=source.text_digest(),
         formats={NAME: counts["matched"]} if counts["matched"] else {},
         state="torn" if torn else "whole",
         inferences=inferences,

@@ -73,6 +73,7 @@ def _read(reader: Reader, source: Source, *, learns: bool) -> Parsed:
         n_lines=source.n_lines,
         n_bytes=reader.n_bytes,
         digest=digest,
+        text=reader.text_digest(),
         formats=dict(sorted(source.formats.items())),
         state=_state(reader, source, binary=binary),
         inferences=[*source.clock.source.inferences, *([reader.torn] if reader.torn else [])],

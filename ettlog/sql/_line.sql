@@ -49,7 +49,7 @@ ranked AS (
   FROM passed
 ),
 single AS (
-  SELECT gid, jid, 0 AS pass, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts) AS ts, twin_us, samples
+  SELECT gid, jid, CAST(0 AS BIGINT) AS pass, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts) AS ts, twin_us, samples
   FROM placed WHERE gid NOT IN (SELECT gid FROM copied)
   UNION ALL
   SELECT gid, jid, pass, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts), twin_us, samples
@@ -58,9 +58,9 @@ single AS (
 ordered AS (
   SELECT gid, jid, pass, step, no, line, duration_us, own OR twin_us IS NOT NULL AS dated, max(ts) OVER w AS at_us,
     max(ts) OVER (PARTITION BY gid ORDER BY pass, step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_us,
-    CASE WHEN lag(pass) OVER w = pass THEN lag(step) OVER w END AS step_before, lag(step) OVER w IS NULL AS opens,
-    samples, CASE WHEN lag(pass) OVER w = pass THEN lag(samples) OVER w END AS samples_before
-  FROM single WINDOW w AS (PARTITION BY gid ORDER BY pass, step ROWS UNBOUNDED PRECEDING)
+    CASE WHEN lag(pass) OVER v = pass THEN lag(step) OVER v END AS step_before, lag(step) OVER v IS NULL AS opens,
+    samples, CASE WHEN lag(pass) OVER v = pass THEN lag(samples) OVER v END AS samples_before
+  FROM single WINDOW w AS (PARTITION BY gid ORDER BY pass, step ROWS UNBOUNDED PRECEDING), v AS (PARTITION BY gid ORDER BY pass, step)
 ),
 every AS (
   -- what one step consumes; a start whose samples do not grow with its steps, or miss a line, has none

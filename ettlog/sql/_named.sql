@@ -5,8 +5,8 @@
 -- rule: pod name, where the file or its folder is named after a pod or task of the job; null elsewhere
 -- `kubectl logs POD > POD.log`, /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log, /var/log/pods/NAMESPACE_POD_UID/CONTAINER/0.log
 WITH task AS (
-  SELECT task, min(id) AS id FROM alloc WHERE record = 'task' AND task IS NOT NULL AND id IS NOT NULL
-  GROUP BY task HAVING count(DISTINCT id) = 1
+  SELECT a.task, min(a.id) AS id FROM alloc AS a WHERE a.record = 'task' AND a.task IS NOT NULL AND a.id IS NOT NULL
+  GROUP BY a.task HAVING count(DISTINCT a.id) = 1
 ),
 pointed AS (
   -- a template, a line and a rule of the configuration stand above the name of a pod

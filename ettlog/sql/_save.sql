@@ -22,7 +22,7 @@ located AS (
   FROM mixed
 ),
 told AS (
-  SELECT m.*, p.gid, CASE m.kind WHEN 'save_request' THEN 'requested' WHEN 'save_blocking' THEN 'requested' WHEN 'save_staged' THEN 'staged' WHEN 'save_written' THEN 'written'
+  SELECT m.*, CASE m.kind WHEN 'save_request' THEN 'requested' WHEN 'save_blocking' THEN 'requested' WHEN 'save_staged' THEN 'staged' WHEN 'save_written' THEN 'written'
       WHEN 'save_commit' THEN 'committed' ELSE 'loaded' END AS state,
     CASE WHEN m.kind = 'restore_end' THEN coalesce(m.step, p.resumed_from)
       -- a line without a number speaks of the last save that was asked for
@@ -40,13 +40,17 @@ behind AS (
   WHERE kind IN ('save_request', 'save_blocking', 'save_delete', 'train_end', 'exit_ok', 'exit_planned', 'publish_begin')
   GROUP BY job, k, path
 ),
+closed AS (
+  SELECT DISTINCT job, k, of_step FROM told WHERE state IN ('written', 'committed')
+),
 finished AS (
-  -- a save that holds the loop is complete when the loop has gone on, whatever the log says of it
+  -- a save that holds the loop and tells of no end is complete when the loop has gone on
   SELECT t.job, t.k, t.of_step, t.name, t.path, t.line
   FROM told AS t
   LEFT JOIN stepped AS s ON s.gid = t.gid
   LEFT JOIN behind AS b ON b.job = t.job AND b.k = t.k AND b.path = t.path
-  WHERE t.kind = 'save_blocking' AND (s.last_step > t.of_step OR b.last_line > t.line)
+  LEFT JOIN closed AS c ON c.job = t.job AND c.k = t.k AND c.of_step = t.of_step
+  WHERE t.kind = 'save_blocking' AND c.job IS NULL AND (s.last_step > t.of_step OR b.last_line > t.line)
 ),
 ranked AS (
   SELECT *, row_number() OVER (PARTITION BY job, k, of_step, state,

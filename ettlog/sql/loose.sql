@@ -8,8 +8,8 @@
 -- remedy: what would join it
 -- evidence: path, or path and line
 WITH empty AS (
-  SELECT h.*, h.job IN (SELECT job FROM launch) AS logged
-  FROM _held AS h
+  SELECT h.*, l.job IS NOT NULL AS logged
+  FROM _held AS h LEFT JOIN (SELECT DISTINCT job FROM launch) AS l ON l.job = h.job
   WHERE h.from_us IS NOT NULL AND h.to_us > h.from_us AND NOT EXISTS (
     SELECT 1 FROM _placed AS p
     WHERE p.job = h.job AND ((p.raw = h.raw AND p.held_from_us = h.from_us) OR (p.first_us < h.to_us AND p.last_us > h.from_us)))

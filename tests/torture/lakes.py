@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,7 +44,24 @@ def reparsed(folder: Path) -> None:
     again(folder, zone="Asia/Kolkata")
 
 
-SCENARIOS: dict[str, Callable[[Path], None]] = {"first": first, "grown": grown, "reparsed": reparsed}
+def rotated(folder: Path) -> None:
+    """Lay out a lake whose logs have been rotated and packed since: two names are gone, their bytes are not."""
+    first(folder)
+    again(folder)
+    logs = folder / "logs"
+    (logs / "1.txt").rename(logs / "1.txt.1")
+    (logs / "1.txt").write_text(accounting(42))
+    (logs / "0.txt.gz").write_bytes(gzip.compress((logs / "0.txt").read_bytes(), mtime=0))
+    (logs / "0.txt").unlink()
+    (logs / "copy.txt").unlink()
+
+
+SCENARIOS: dict[str, Callable[[Path], None]] = {
+    "first": first,
+    "grown": grown,
+    "reparsed": reparsed,
+    "rotated": rotated,
+}
 
 
 def again(folder: Path, **options: str | int) -> IngestReport:

@@ -77,7 +77,16 @@ class Area(NamedTuple):
 
 
 AREAS: tuple[Area, ...] = (
+    Area("F1", "each call of an ingest killed or failed", "ingest_faults", "faults", 560, 60),
+    Area("F3", "the system refuses calls on the logs", "source_faults", "faults", 48, 24),
+    Area("F4", "an fsync fails once, then succeeds", "fsync_once", "faults", 24, 8),
+    Area("F6", "every state of the disk after a power cut", "power", "states", 300, 90),
     Area("F7", "the manifest damaged, then ingested again", "damaged_manifest", "faults", 454, 70),
+    Area("F8", "data files damaged, then opened and checked", "damaged_facts", "faults", 2000, 200),
+    Area("F10", "ingests, readers and repairs at once, one killed", "racing", "executions", 50, 4),
+    Area("F11", "killed half way, and killed again while healing", "compound", "faults", 81, 16),
+    Area("F12", "a log that changes while it is read", "changing_sources", "faults", 24, 24),
+    Area("F13", "the clock of the machine anywhere and backwards", "clocks", "executions", 6, 6),
     Area("D1", "16 circumstances that must show in no byte", "determinism", "executions", 25, 3),
     Area("N1", "system calls of whole commands: writing, programs, connections", "calls", "executions", 12, 5),
     Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
