@@ -62,8 +62,9 @@ lock: $(VENV)/.made  ## Lock all requirements with hashes anew, and write the bi
 	  -c requirements/all.txt setup.cfg -o requirements/ettlog.txt
 	$(BIN)/python -m tests.sbom
 
-offline: check  ## Run all tests in a network namespace without an interface (Linux)
-	unshare --map-root-user --net $(BIN)/python -m pytest -n $(JOBS) --randomly-seed=$(SEED) tests
+offline: check  ## Run all tests in a network namespace that has loopback only (Linux)
+	unshare --map-root-user --net sh -c 'ip link set lo up; exec "$$@"' sh \
+	  $(BIN)/python -m pytest -n $(JOBS) --randomly-seed=$(SEED) tests
 
 docs: $(VENV)/.testing  ## Write all pages that are made from the code anew, and build the site in build/site
 	$(BIN)/python -m tests.cli_reference > docs/cli.md
