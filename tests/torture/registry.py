@@ -87,8 +87,6 @@ AREAS: tuple[Area, ...] = (
     Area("F11", "killed half way, and killed again while healing", "compound", "faults", 81, 16),
     Area("F12", "a log that changes while it is read", "changing_sources", "faults", 24, 24),
     Area("F13", "the clock of the machine anywhere and backwards", "clocks", "executions", 6, 6),
-    Area("D1", "16 circumstances that must show in no byte", "determinism", "executions", 25, 3),
-    Area("N1", "system calls of whole commands: writing, programs, connections", "calls", "executions", 12, 5),
     Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
 )
 
