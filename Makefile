@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture lock offline docs clean
+.PHONY: help demo test check bench torture spark lock offline docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -65,6 +65,14 @@ lock: $(VENV)/.made  ## Lock all requirements with hashes anew, and write the bi
 offline: check  ## Run all tests in a network namespace that has loopback only (Linux)
 	unshare --map-root-user --net sh -c 'ip link set lo up; exec "$$@"' sh \
 	  $(BIN)/python -m pytest -n $(JOBS) --randomly-seed=$(SEED) tests
+
+# Beside the virtual environment: the client in it is a `pyspark` too.
+build/pyspark/.made: $(VENV)/.testing
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --target build/pyspark 'pyspark>=4.1' 'py4j>=0.10.9.7,<0.10.9.10'
+	@touch $@
+
+spark: build/pyspark/.made  ## Install Spark with its Java part in build/pyspark, and compare two executors with DuckDB
+	$(BIN)/python -m pytest -n 0 tests/test_engine_spark.py
 
 docs: $(VENV)/.testing  ## Write all pages that are made from the code anew, and build the site in build/site
 	$(BIN)/python -m tests.cli_reference > docs/cli.md

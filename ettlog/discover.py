@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from ettlog import objects
 from ettlog.errors import UsageError
 
 MAX_DEPTH = 32
@@ -71,6 +72,9 @@ def settle(found: Found) -> None:
 
 
 def _look(root: Path, label: str | None, depth: int, skip: set[tuple[int, int] | None], found: Found) -> None:
+    if objects.is_one(root):
+        _list(root, label, depth, found)
+        return
     base = Path(os.path.abspath(root))  # noqa: PTH100  (resolve() would follow a link that is the root's own name)
     try:
         info = base.stat()
@@ -86,6 +90,20 @@ def _look(root: Path, label: str | None, depth: int, skip: set[tuple[int, int] |
         _walk(base, plain(name), depth, skip, found)
     else:
         _take(base, f"{plain(label or base.parent.name or 'root')}/{plain(base.name)}", found)
+
+
+def _list(root: Path, label: str | None, depth: int, found: Found) -> None:
+    """Take the objects below an address of an object store, by the rules for files."""
+    name, listed = objects.listing(root)
+    for item in listed:
+        pieces = item.below.split("/")
+        child = "/".join(plain(piece) for piece in (label or name, *pieces))
+        if any(piece.startswith(".") for piece in pieces):
+            found.skipped.append(Skipped(child, "hidden"))
+        elif len(pieces) > depth:
+            found.skipped.append(Skipped(child, "too many folders inside each other"))
+        elif item.below not in OWN_FILES:
+            _keep(LogFile(child, item.path, item.bytes), found)
 
 
 def _walk(folder: Path, name: str, depth: int, skip: set[tuple[int, int] | None], found: Found) -> None:
@@ -138,14 +156,18 @@ def _take(path: Path, name: str, found: Found) -> None:
     if not stat.S_ISREG(info.st_mode):
         found.skipped.append(Skipped(name, f"not a regular file: {kind(info.st_mode)}"))
         return
+    _keep(LogFile(name, path, info.st_size), found)
+
+
+def _keep(file: LogFile, found: Found) -> None:
     if len(found.files) >= MAX_FILES:
         raise UsageError(
             "too many files",
-            where=name,
+            where=file.name,
             why=f"more than {MAX_FILES:,} files were found",
             todo="ingest the folders one by one",
         )
-    found.files.append(LogFile(name, path, info.st_size))
+    found.files.append(file)
 
 
 def kind(mode: int) -> str:

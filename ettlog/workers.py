@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ettlog import confine, content
+from ettlog import confine, content, objects
 from ettlog.errors import EttlogError
 from ettlog.lake import parquet
 from ettlog.manifest import GROWN, REPARSED, REPLACED
@@ -96,6 +96,8 @@ def read(task: Task, formats: FormatSet) -> Answer:
 
     A source that changes while it is read is read again; one that never stands still is marked `changed`.
     """
+    if objects.is_one(task.path):
+        return _fetched(task, formats)
     try:
         for _ in range(ATTEMPTS):
             before = content.stamp(task.path)
@@ -114,6 +116,15 @@ def read(task: Task, formats: FormatSet) -> Answer:
         return Answer(task.name, REJECTED, reason="it needs more memory than this process may use")
     except _DEFECTS as error:  # a reader must not raise for what a file holds: one file is lost, and it is said where
         return Answer(task.name, REJECTED, reason=_defect(error))
+
+
+def _fetched(task: Task, formats: FormatSet) -> Answer:
+    """Read an object of an object store: a copy of all of it."""
+    try:
+        with objects.fetched(task.path) as path:
+            return read(replace(task, path=path), formats)
+    except EttlogError as error:
+        return Answer(task.name, REJECTED, reason=error.why)
 
 
 def _read(task: Task, formats: FormatSet) -> Answer:
@@ -189,9 +200,10 @@ def _facts(parsed: Parsed, names: Pseudonyms | None = None) -> dict[str, Any]:
 def run(tasks: Sequence[Task], format_dirs: Sequence[Path], formats: FormatSet, workers: int) -> Iterator[Answer]:
     """Read all sources and yield their answers in the order of the tasks.
 
-    One worker reads in this process. A worker process that dies takes only its own file with it.
+    One worker reads in this process, and so are objects of an object store read: workers have no network. A worker
+    process that dies takes only its own file with it.
     """
-    if workers <= 1 or len(tasks) <= 1:
+    if workers <= 1 or len(tasks) <= 1 or any(objects.is_one(task.path) for task in tasks):
         for task in tasks:
             yield read(task, formats)
         return

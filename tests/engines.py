@@ -70,6 +70,11 @@ def logs(name: str, folder: Path) -> Path:
     return folder
 
 
+def held(lake: Path) -> dict[str, bytes]:
+    """Return every file of a lake with its bytes."""
+    return {str(path.relative_to(lake)): path.read_bytes() for path in lake.rglob("*") if path.is_file()}
+
+
 def shifted() -> Config:
     """Return settings that move the clock of one job's log by an hour, and so put views before the facts."""
     return settings.Config({"clock.shifts": {"*finch*": 3_600_000_000}}, {"clock.shifts": "test"})

@@ -10,6 +10,7 @@ import pytest
 from ettlog import fleet
 from ettlog.ingest import ingest
 from ettlog.parse import format as formats
+from ettlog.parse.decode import word_span
 from ettlog.parse.parsed import ScanOptions
 from ettlog.parse.scan import scan
 from tests.assembly import starts, stepping
@@ -335,3 +336,41 @@ def test_a_fork_of_megatron_may_print_another_throughput(tmp_path: Path) -> None
     )
     (row,) = read(tmp_path, line).steps.to_pylist()
     assert (row["step"], row["duration_us"], row["skipped"]) == (20, 912_400, 2)
+
+
+def test_swift_dates_its_beginning_and_end_and_counts_from_the_loops_beginning(tmp_path: Path) -> None:
+    """Bars, loss dicts with the time since the loop began, a runtime in exponents: a whole run of 300 s."""
+    step = (
+        "\rTrain:  10%|##  | {0}/3 [{1:02d}:10<14:17, 85.70s/it]\r          \r{{'loss': '1.09', 'grad_norm': '9.7', "
+        "'learning_rate': '6e-08', 'global_step/max_steps': '{0}/3', 'elapsed_time': '{1}m 10s', 'memory(GiB)': '4'}}"
+    ).format
+    log = tmp_path / "train.log"
+    lines = [
+        "[INFO:swift] Start time of running main: 2031-03-09 08:00:00.500000",
+        "[INFO:swift] rank: 0, local_rank: 0, world_size: 8, local_world_size: 8",
+        *(step(n, n) for n in (1, 2, 3)),
+        "{'train_runtime': '1.9e+02', 'train_loss': '1.218', 'global_step/max_steps': '3/3', 'elapsed_time': '3m 12s'}",
+        "[INFO:swift] End time of running main: 2031-03-09 08:05:00.500000",
+    ]
+    log.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    ingest([log], tmp_path / "lake")
+    made = fleet.open(tmp_path / "lake")
+    assert made.sql("SELECT world_size, first_step, last_step, end_state FROM start").rows() == [(8, 1, 3, "completed")]
+    assert made.sql("SELECT sum(end_us - begin_us) FROM segment WHERE part = 'step'").rows() == [(190_000_000,)]
+    assert made.sql("SELECT sum(end_us - begin_us) FROM segment").rows() == [(300_000_000,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "us"),
+    [
+        ("1d 2h 3m 4s", 93_784_000_000),
+        ("49s", 49_000_000),
+        ("2h", 7_200_000_000),
+        ("", None),
+        ("5x", None),
+        ("h", None),
+    ],
+)
+def test_a_span_in_words_is_a_time(text: str, us: int | None) -> None:
+    """Each part stands with its letter; anything else is no time."""
+    assert word_span(text.encode()) == us

@@ -19,7 +19,7 @@ from ettlog.ingest import IngestOptions, ingest
 from ettlog.parse import format as formats_of
 from ettlog.parse.parsed import ScanOptions
 from ettlog.workers import Answer, Known, Task
-from tests.engines import FIXTURES
+from tests.engines import FIXTURES, held
 
 OWN_FORMAT = """name = "kiln"
 title = "Kiln"
@@ -33,11 +33,6 @@ anchor = "kiln is hot"
 regex = '^kiln is hot$'
 samples = ["kiln is hot"]
 """
-
-
-def held(lake: Path) -> dict[str, bytes]:
-    """Return every file of a lake with its bytes."""
-    return {str(path.relative_to(lake)): path.read_bytes() for path in lake.rglob("*") if path.is_file()}
 
 
 def call(*args: object) -> Result:

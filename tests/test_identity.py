@@ -106,6 +106,8 @@ def test_a_node_told_by_the_lines_is_known_in_the_name() -> None:
     [
         ("pre.log.part1of2", 1),
         ("pre.log.part2of2", 2),
+        ("pre.part1of2.log", 1),
+        ("pre-part_2.log.gz", 2),
         ("pre.log", 0),
         ("pre.log.1", -1),
         ("pre.log.12", -12),
@@ -119,6 +121,27 @@ def test_parts_rotations_and_packing_are_one_stream(name: str, part: int) -> Non
     """All pieces of one text share a stream; sorted by part they are in the order of time."""
     found = who(f"logs/a/{name}")
     assert (found.stream, found.part, found.job_name) == ("logs/a/pre.log", part, "a/pre")
+
+
+@pytest.mark.parametrize(
+    ("name", "rank", "part"),
+    [
+        ("rank3.log.2", 3, -2),
+        ("rank3.log.1.gz", 3, -1),
+        ("train.rank3.log", 3, 0),
+        ("rank.1", 1, 0),
+        ("rank3.part2of2.log", 3, 2),
+    ],
+)
+def test_a_ranks_log_is_rotated_like_any_other(name: str, rank: int, part: int) -> None:
+    """A number behind a rank's file is a rotation, unless it is the rank's own."""
+    found = who(f"logs/llama/{name}")
+    assert (found.job_name, found.rank, found.part) == ("llama", rank, part)
+
+
+def test_rotations_of_a_ranks_log_are_one_stream() -> None:
+    """The live file and its rotations share the stream of their rank."""
+    assert len({who(f"logs/llama/rank3.log{end}").stream for end in ("", ".1", ".2", ".1.gz")}) == 1
 
 
 def test_rotations_sort_from_old_to_new() -> None:

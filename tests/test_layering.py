@@ -19,7 +19,7 @@ LAYERS = (
     {"parse"},
     {"config", "settings"},
     {"lake", "ingest", "manifest", "durable", "guard", "discover", "workers", "content", "identity"}
-    | {"confine", "aliases", "commit", "listed", "merge", "shards"},
+    | {"confine", "aliases", "commit", "listed", "merge", "objects", "shards"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}

@@ -12,6 +12,7 @@ from ettlog.errors import EngineError
 
 SECRET = re.compile(r"(?i)((?:token|password|secret|key|credential)[a-z_]*\s*[=:]\s*)[^\s;,&]+|(?<=//)[^/@\s]+@")
 """What looks like a credential in an address or a message: it is not repeated."""
+PYTHON = re.compile(r"(?:[a-z_]+[.])*[A-Z]\w*(?:Error|Exception): ")
 
 
 def plain(text: str) -> str:
@@ -31,6 +32,11 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(level)
+
+
+def _cause(said: list[str]) -> str:
+    """Return the line that tells most: the last error of Python on an executor, else the first line."""
+    return next((line for line in reversed(said) if PYTHON.match(line)), said[0])
 
 
 @contextlib.contextmanager
@@ -56,6 +62,6 @@ def answering(engine: str, doing: str = "the engine cannot be used") -> Iterator
         raise EngineError(
             doing,
             where=plain(f"--engine {engine}"),
-            why=plain(said[0][:400]) if said else type(error).__name__,
+            why=plain(_cause(said)[:400]) if said else type(error).__name__,
             todo="see that the engine runs, reaches the lake under the same path, and has ettlog's libraries",
         ) from error

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ettlog import objects
 from ettlog.engine import session as sessions
 from ettlog.engine import shipping
 from ettlog.engine.errors import answering, quiet
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 WAVE_FILES, WAVE_BYTES = 1024, 8 << 30
 """Sources that are read before their answers come back, and are committed: so much is in memory here at once."""
+UNKNOWN_BYTES = 128 << 20
+"""What an object is taken for that nobody has measured."""
 
 
 def reader(name: str) -> Reader:
@@ -65,15 +68,19 @@ def waves(tasks: Sequence[Task]) -> Iterator[list[Task]]:
 
 def _size(task: Task) -> int:
     try:
-        return task.path.stat().st_size
+        return UNKNOWN_BYTES if objects.is_one(task.path) else task.path.stat().st_size
     except OSError:
         return 0
+
+
+def _where(task: Task) -> str:
+    return str(task.path) if objects.is_one(task.path) else os.path.abspath(task.path)  # noqa: PTH100
 
 
 def _read(session: Session, wave: list[Task], formats: str) -> Iterator[Answer]:
     import pyarrow as pa
 
-    rows = [{"no": no, "task": task_text(task, os.path.abspath(task.path))} for no, task in enumerate(wave)]  # noqa: PTH100
+    rows = [{"no": no, "task": task_text(task, _where(task))} for no, task in enumerate(wave)]
     with quiet(), answering(session.name, "the engine could not read the logs"):
         frame = session.spark.createDataFrame(pa.Table.from_pylist(rows, schema=TASKS.arrow()))
         run = shipping.task("read_sources", (formats,), session.sent())

@@ -77,6 +77,17 @@ def clock_span(text: bytes) -> int | None:
     return (day * 1440 + minutes) * 60_000_000 + seconds
 
 
+_SPANS = {b"d": 86_400, b"h": 3_600, b"m": 60, b"s": 1}
+
+
+def word_span(text: bytes) -> int | None:
+    """Return `1d 2h 3m 4s`, any of its parts left out, in microseconds, or None."""
+    parts = text.split()
+    if not parts or not all(part[:-1].isdigit() and len(part) <= 7 and part[-1:] in _SPANS for part in parts):
+        return None
+    return sum(int(part[:-1]) * _SPANS[part[-1:]] for part in parts) * 1_000_000
+
+
 def before(text: bytes) -> int | None:
     """Return a whole number less one: of a line that prints the number after the one that is meant."""
     value = whole(text)
@@ -136,6 +147,7 @@ CONVERTERS: Mapping[str, tuple[str, Callable[[bytes], int | str | None]]] = {
     "per_s": ("duration_us", per_second),
     "total_ms": ("duration_us", _unit(1_000)),
     "total_s": ("duration_us", _unit(1_000_000)),
+    "total_words": ("duration_us", word_span),
     "step_next": ("step", before),
     "step_rounded": ("step", rounded),
     "world_product": ("world", product),

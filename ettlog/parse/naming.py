@@ -116,6 +116,9 @@ def _file(name: str) -> tuple[str, dict[str, str], str]:
     while stem.lower().endswith(LOG_ENDINGS) and stem.rindex(".") > 0:
         cut = stem.rindex(".")
         stem, ending = stem[:cut], stem[cut:] + ending
+    part = None if part else _PART.search(stem)  # NAME.part1of2.log
+    if part and part.start() > 0:
+        found["part"], stem = part[1], stem[: part.start()]
     return stem, found, ending
 
 
@@ -126,7 +129,8 @@ def _rotation(name: str, found: dict[str, str]) -> str:
         found["part"] = f"-{30000000 - int(dated[2].replace('-', ''))}"
         return name[: dated.start(2) - 1]
     rotated = _ROTATED.search(name)
-    if rotated and rotated.start() > 0 and not _RANK.search(name) and not name.startswith("cycle_info."):
+    ranked = any(match.end() == len(name) for match in _RANK.finditer(name))  # rank.1 is a rank, rank1.log.1 a rotation
+    if rotated and rotated.start() > 0 and not ranked and not name.startswith("cycle_info."):
         found["part"] = f"-{int(rotated[1])}"
         return name[: rotated.start()]
     return name

@@ -5,10 +5,10 @@
 -- stream: the log
 -- launch: number of the launch in the stream
 -- chain: logs that run at the same time and so tell of the same starts
--- Streams of one job (and one allocation) whose times overlap, by half of the later one or more, are copies. The one with most launches counts the starts; the
+-- Streams of one job (and one allocation) whose times overlap, by half of the later one or by nearly all of the earlier, are copies. The one with most launches counts the starts; the
 -- launches of the others join by number where there are as many, else by the middle of their time.
 WITH span AS (
-  SELECT name, stream, min(rank) AS rank, min(allocation) AS allocation, count(*) AS launches,
+  SELECT name, stream, min(rank) AS rank, min(allocation) AS allocation, max(nth) AS launches,
     min(first_us) AS first_us, max(last_us) AS last_us
   FROM _launch GROUP BY name, stream
 ),
@@ -25,6 +25,8 @@ broken AS (
       WHEN first_us IS NULL AND rank IS NULL THEN 1
       -- a short overlap is a clock that runs ahead or behind, or an old attempt that has not noticed its end
       WHEN 2 * (least(to_us, max(to_us) OVER w) - from_us) >= to_us - from_us THEN 0
+      -- the later one goes on for long, and nearly all of an earlier one lies in it: of that writer the end is not there
+      WHEN max(to_us + 9 * from_us) OVER w >= 10 * from_us AND from_us > 0 THEN 0
       ELSE 1 END AS opens
   FROM placed
   WINDOW w AS (PARTITION BY name, held_by ORDER BY from_us, stream ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)

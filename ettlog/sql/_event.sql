@@ -1,5 +1,5 @@
 -- One row per event, its launch numbered over the whole stream, undated lines given a neighbour's instant.
--- needs: event, step, _stream
+-- needs: event, step, _stream, _again
 -- key: content key of the source
 -- path: path of the file
 -- stream: the log the source is a part of
@@ -34,6 +34,8 @@ placed AS (
   FROM event AS e
   JOIN _stream AS s ON s.key = e.key
   LEFT JOIN head AS h ON h.key = e.key
+  LEFT JOIN _again AS r ON r.key = e.key AND e.line BETWEEN r.from_line AND r.to_line
+  WHERE r.key IS NULL
 ),
 opened AS (
   -- a later launch's lines before its first stamp carry one of the launch before: they belong to its own first stamp

@@ -1,9 +1,9 @@
 -- One row per launch of one stream that counts as a start; lines before the first launch count only where they show a trainer.
--- needs: step, source, _event, _stream, lifecycle_kind
+-- needs: step, source, _event, _stream, _again, lifecycle_kind
 -- name: job name of the stream
 -- stream: the log
 -- launch: number of the launch in the stream
--- nth: position among the launches of the stream that count, from 1
+-- nth: position among the launches of the stream that count, from 1; a launch that is told twice has it twice
 -- followed: whether another launch follows in the stream
 -- rank: rank of the stream, where the path says it
 -- allocation: allocation of the stream, where known
@@ -16,10 +16,13 @@
 -- step_lines: number of step lines
 -- last_step_us: instant of the last step line
 -- resumed_from: step the trainer continues from
+-- cut: whether the log breaks off in it: its last line is torn, or is a step's
 WITH stepped AS (
   SELECT s.stream, s.launches_before + t.launch AS launch, min(t.step) AS first_step, max(t.step) AS last_step,
     count(*) AS step_lines, min(t.ts) AS first_us, max(t.ts) AS last_us
   FROM step AS t JOIN _stream AS s ON s.key = t.key
+  LEFT JOIN _again AS r ON r.key = t.key AND t.line BETWEEN r.from_line AND r.to_line
+  WHERE r.key IS NULL
   GROUP BY s.stream, s.launches_before + t.launch
 ),
 told AS (
@@ -36,7 +39,7 @@ told AS (
 merged AS (
   SELECT coalesce(t.stream, p.stream) AS stream, coalesce(t.launch, p.launch) AS launch, t.speaks, t.trains, t.restarts,
     least(t.first_us, p.first_us) AS first_us, greatest(t.last_us, p.last_us) AS last_us, p.first_step, p.last_step,
-    coalesce(p.step_lines, 0) AS step_lines, p.last_us AS last_step_us, 
+    coalesce(p.step_lines, 0) AS step_lines, p.last_us AS last_step_us, coalesce(p.last_us > coalesce(t.last_us, 0), FALSE) AS breaks,
     -- many trainers name the step only where a load begins: it was loaded where steps go on behind it
     coalesce(t.resumed, CASE WHEN t.restored < p.first_step THEN t.restored END, CASE WHEN t.begun < p.first_step THEN t.begun END)
       AS resumed_from
@@ -49,21 +52,34 @@ following AS (
 ),
 streams AS (
   SELECT c.stream, min(c.name) AS name, min(s.rank) AS rank, min(s.allocation) AS allocation,
-    min(s.first_us) AS first_us, max(s.last_us) AS last_us
+    min(s.first_us) AS first_us, max(s.last_us) AS last_us, max_by(s.state, c.part_no) = 'torn' AS torn
   FROM _stream AS c JOIN source AS s ON s.key = c.key
   -- a document quotes logs: what it says happened in a run whose log is elsewhere
   WHERE s.state <> 'document'
   GROUP BY c.stream
 ),
+opened AS (
+  -- an opening line of the same instant is the same line, sent twice: what comes behind it goes on with the same start
+  SELECT stream, launch, min(first_launch) AS first_launch
+  FROM (
+    SELECT e.stream, e.launch, min(e.launch) OVER (PARTITION BY e.stream, e.kind, e.at_us) AS first_launch
+    FROM _event AS e JOIN lifecycle_kind AS k ON k.kind = e.kind WHERE k.opens > 0 AND e.dated
+  ) AS seen
+  GROUP BY stream, launch
+),
+numbered AS (
+  SELECT f.*, dense_rank() OVER (PARTITION BY f.stream ORDER BY coalesce(o.first_launch, f.launch)) AS nth
+  FROM following AS f LEFT JOIN opened AS o ON o.stream = f.stream AND o.launch = f.launch
+  WHERE f.launch > 0 OR f.step_lines > 0 OR f.trains OR (f.speaks AND (f.launches = 0 OR f.next_restarts))
+),
 counted AS (
-  SELECT *, row_number() OVER (PARTITION BY stream ORDER BY launch) AS nth, count(*) OVER (PARTITION BY stream) AS total
-  FROM following
-  WHERE launch > 0 OR step_lines > 0 OR trains OR (speaks AND (launches = 0 OR next_restarts))
+  SELECT *, max(nth) OVER (PARTITION BY stream) AS total FROM numbered
 )
 SELECT s.name, f.stream, f.launch, f.nth, f.nth < f.total AS followed, s.rank, s.allocation, f.first_us, f.last_us,
   -- a stamp more than a day away belongs to something else than the run
   CASE WHEN f.nth = 1 AND s.first_us BETWEEN f.first_us - 86400000000 AND f.first_us THEN s.first_us END AS before_us,
   CASE WHEN f.nth = f.total AND s.last_us BETWEEN f.last_us AND f.last_us + 86400000000 THEN s.last_us END AS after_us,
-  f.first_step, f.last_step, f.step_lines, f.last_step_us, f.resumed_from
+  f.first_step, f.last_step, f.step_lines, f.last_step_us, f.resumed_from,
+  f.nth = f.total AND (coalesce(s.torn, FALSE) OR f.breaks) AS cut
 FROM counted AS f
 JOIN streams AS s ON s.stream = f.stream

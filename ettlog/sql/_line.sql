@@ -1,5 +1,5 @@
 -- One row per step line of a start, copies from several ranks joined, with the number of steps it covers.
--- needs: step, _stream, launch, mark, _placed
+-- needs: step, _stream, _again, launch, mark, _placed
 -- gid: number of the start over all jobs
 -- jid: number of the first start of the job over all jobs
 -- pass: 0, and one more each time the loop went back inside the process
@@ -23,8 +23,8 @@ placed AS (
     t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none') AS own, t.ts, w.at_us AS twin_us, t.samples, t.rank
   FROM step AS t JOIN _stream AS s ON s.key = t.key
   JOIN launch AS l ON l.stream = s.stream AND l.launch = s.launches_before + t.launch
-  LEFT JOIN twin AS w ON w.gid = l.gid AND w.step = t.step
-  WHERE t.step IS NOT NULL
+  LEFT JOIN twin AS w ON w.gid = l.gid AND w.step = t.step LEFT JOIN _again AS r ON r.key = t.key AND t.line BETWEEN r.from_line AND r.to_line
+  WHERE t.step IS NOT NULL AND r.key IS NULL
 ),
 copied AS (
   -- most starts have no copies: sorting a million rows for nothing took a third of the time

@@ -1,5 +1,5 @@
 -- One row per interval that its own lines bound: a begin and an end, or an end with its duration.
--- needs: mark, lifecycle_kind, _work, _placed
+-- needs: mark, lifecycle_kind, _work, _placed, _result
 -- job: job
 -- k: number of the start in its job
 -- part: what went on
@@ -7,30 +7,14 @@
 -- end_us: last rank's end
 -- inferred: whether an instant is not printed
 -- evidence: path and line of the first line
-WITH undated AS (
-  SELECT DISTINCT job, k FROM mark WHERE kind = 'evaluation_end' AND NOT dated
-),
-instant AS (
-  SELECT m.job, m.k, m.path, m.line, m.at_us, CASE WHEN m.dated THEN m.at_us END AS stamp_us, CASE WHEN m.dated THEN 0 ELSE 1 END AS place
-  FROM mark AS m JOIN undated AS u ON u.job = m.job AND u.k = m.k
-  UNION ALL
-  SELECT u.job, u.k, NULL, NULL, w.begin_us, w.begin_us, 0 FROM _work AS w JOIN _placed AS p ON p.gid = w.gid
-  JOIN undated AS u ON u.job = p.job AND u.k = p.k
-),
-bound AS (
-  -- an undated result was printed between the stamps around it, and what came before it is the evaluation
-  SELECT path, line, first_value(stamp_us IGNORE NULLS) OVER (
-    PARTITION BY job, k ORDER BY at_us, place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_us
-  FROM instant
-),
-edged AS (
+WITH edged AS (
   SELECT m.job, m.k, k.part, k.edge,
-    CASE WHEN m.kind = 'evaluation_end' AND NOT m.dated THEN coalesce(b.next_us, m.at_us) ELSE m.at_us END AS at_us,
+    coalesce(b.next_us, m.at_us) AS at_us,
     m.duration_us, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence,
     m.path, m.line
   FROM mark AS m
   JOIN lifecycle_kind AS k ON k.kind = m.kind
-  LEFT JOIN bound AS b ON b.path = m.path AND b.line = m.line AND m.kind = 'evaluation_end' AND NOT m.dated
+  LEFT JOIN _result AS b ON b.path = m.path AND b.line = m.line
   WHERE m.at_us IS NOT NULL AND (k.edge = 'both' OR k.part IN ('restore', 'compile', 'evaluation', 'publish'))
     AND k.edge <> ''
 ),

@@ -4,6 +4,7 @@
 -- k: number of the start in its job
 -- begin_us: first instant, or the scheduler's word that the trainer's processes ran
 -- loop_us: start-up ends: the first step line's time begins, or the loop is entered
+-- loop_dated: whether that step line holds an instant of its own; null where no step was made
 -- new_us: the first new step begins; null where none was made
 -- step_end_us: last step line
 -- progress_us: last progress of any kind; null where the loop was never entered
@@ -11,7 +12,7 @@
 -- silent: whether the loop was left more than five seconds behind all that is known to have gone on in it
 -- done_us: the start is over: hardware given back, or last line
 WITH stepped AS (
-  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us FROM _work GROUP BY gid
+  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us, min_by(dated, begin_us) AS dated FROM _work GROUP BY gid
 ),
 fresh AS (
   SELECT gid, min(begin_us) AS begin_us FROM _piece WHERE nature <> 'replay' GROUP BY gid
@@ -39,7 +40,8 @@ followed AS (
 ),
 stopped AS (
   SELECT p.job, p.k, p.first_us, p.ready_us, p.last_us, p.train_us, p.held_to_us, p.last_in_allocation, s.end_state, s.ended_us,
-    w.begin_us AS loop_us, w.end_us AS step_end_us, f.begin_us AS new_us, t.init_us, t.left_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
+    w.begin_us AS loop_us, w.dated AS loop_dated, w.end_us AS step_end_us, f.begin_us AS new_us, t.init_us, t.left_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
+    CASE WHEN o.stays THEN o.next_us END AS next_us,
     greatest(w.end_us, CASE
       WHEN s.end_state = 'completed' THEN coalesce(w.end_us, CASE WHEN p.train_us <= t.left_us THEN t.left_us END, p.train_us, t.init_us, p.last_us)
       WHEN s.end_state IN ('unknown', 'truncated') THEN p.last_us
@@ -57,10 +59,11 @@ stopped AS (
   WHERE p.first_us IS NOT NULL
 )
 SELECT job, k, least(first_us, loop_us, ready_us) AS begin_us,
-  greatest(first_us, coalesce(loop_us, least(train_us, stop_us), stop_us)) AS loop_us, new_us, step_end_us,
+  greatest(first_us, coalesce(loop_us, least(train_us, stop_us), stop_us)) AS loop_us, loop_dated, new_us, step_end_us,
   CASE WHEN step_end_us IS NOT NULL OR train_us IS NOT NULL
     THEN least(stop_us, greatest(step_end_us, train_us, waited_us, alive_us, stalled_us)) END AS progress_us,
   stop_us, coalesce(left_us > greatest(step_end_us, waited_us, alive_us) + 5000000, FALSE) AS silent,
   CASE WHEN last_in_allocation AND held_to_us IS NOT NULL THEN greatest(stop_us, held_to_us)
-    ELSE greatest(stop_us, last_us, ended_us) END AS done_us
+    -- the next start in the same hardware ends this one, whatever some of its ranks say later
+    ELSE greatest(stop_us, least(greatest(last_us, ended_us), next_us)) END AS done_us
 FROM stopped

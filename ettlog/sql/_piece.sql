@@ -8,6 +8,7 @@
 -- first_step: first step
 -- last_step: last step
 -- dated: whether the instant was printed
+-- unsure: whether the steps may be of another nature
 -- no: number of the source
 -- line: line number in the source
 WITH cut AS (
@@ -16,11 +17,11 @@ WITH cut AS (
   FROM _work
 )
 SELECT gid, 'replay' AS nature, work_us AS begin_us, replayed_us AS end_us, pass, first_step,
-  first_step + replayed - 1 AS last_step, dated, no, line
+  first_step + replayed - 1 AS last_step, dated, FALSE AS unsure, no, line
 FROM cut WHERE replayed > 0
 UNION ALL
-SELECT gid, 'step', replayed_us, kept_us, pass, first_step + replayed, step - lost, dated, no, line
+SELECT gid, 'step', replayed_us, kept_us, pass, first_step + replayed, step - lost, dated, unsure, no, line
 FROM cut WHERE covered > replayed + lost
 UNION ALL
-SELECT gid, 'abandoned', kept_us, end_us, pass, step - lost + 1, step, dated, no, line
+SELECT gid, 'abandoned', kept_us, end_us, pass, step - lost + 1, step, dated, unsure, no, line
 FROM cut WHERE lost > 0

@@ -69,14 +69,16 @@ newest AS (
   SELECT job, k, max(at_us) AS at_us FROM asked GROUP BY job, k
 ),
 stepped AS (
-  SELECT p.job, p.k, max(w.end_us) AS end_us FROM _work AS w JOIN _placed AS p ON p.gid = w.gid GROUP BY p.job, p.k
+  SELECT p.job, p.k, max(w.end_us) AS end_us, max(w.step) AS step FROM _work AS w JOIN _placed AS p ON p.gid = w.gid GROUP BY p.job, p.k
 )
-SELECT n.job, n.k, -- a start that ends well makes its last save behind its last step, whether or not it says before that it leaves the loop
-  CASE WHEN e.at_us <= n.at_us OR (t.end_state = 'completed' AND n.at_us >= w.end_us AND coalesce(o.at_us < e.at_us, TRUE)) THEN 'final_save' ELSE 'save_stall' END AS part, n.at_us AS begin_us,
+SELECT n.job, n.k,
+  -- a start that ends well makes its last save behind its last step, whether or not it says before that it leaves the loop; clocks of
+  -- two nodes may tell it before the step's end, its number does not
+  CASE WHEN e.at_us <= n.at_us OR (t.end_state = 'completed' AND (n.at_us >= w.end_us OR n.step >= w.step) AND coalesce(o.at_us < e.at_us, TRUE)) THEN 'final_save' ELSE 'save_stall' END AS part, n.at_us AS begin_us,
   -- a line that lets the loop go on is better evidence than the estimate of the next step's own work; a commit is not
   greatest(n.at_us, least(coalesce(CASE WHEN n.done_us = n.staged_us AND n.staged_us <= n.next_line_us THEN n.staged_us
     ELSE least(n.done_us, n.next_us) END, n.written_us, p.last_us), t.failed_us)) AS end_us,
-  n.done_us IS NULL AS inferred, n.evidence
+  n.done_us IS NULL OR (p.steps_cut AND n.step >= w.step) AS inferred, n.evidence
 FROM next AS n
 JOIN _placed AS p ON p.job = n.job AND p.k = n.k
 JOIN _start AS t ON t.job = n.job AND t.k = n.k

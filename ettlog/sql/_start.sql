@@ -9,7 +9,7 @@
 -- failed_dated: whether that sign holds an instant of its own, or the scheduler tells the end
 -- ended_us: last instant that belongs to the proven end
 -- end_evidence: path and line that prove the end, else those of the first line
--- told: whether its own log tells how it ended, not the scheduler alone
+-- told: whether its own logs tell how it ended, not the scheduler alone, and none of them breaks off
 -- same_log: whether the start before it is in the same log
 -- hung: whether it was cancelled after a silence of ten minutes and of ten steps: nobody cancels so late what still runs
 -- final: whether it is the last start of its job
@@ -32,7 +32,7 @@ settled AS (
     CASE WHEN NOT decided THEN failed_us
       WHEN scheduler_state IN ('failed', 'preempted', 'node_failure') THEN coalesce(failed_us, held_to_us) END AS failed_us,
     decided OR coalesce(failed_dated, FALSE) AS failed_dated,
-    NOT decided OR told_state = 'killed' AS told,
+    (NOT decided OR told_state = 'killed') AND NOT cut AS told,
     CASE WHEN decided THEN coalesce(ended_us, held_to_us) ELSE ended_us END AS ended_us,
     coalesce(CASE WHEN decided THEN held_evidence ELSE end_evidence END, evidence) AS end_evidence
   FROM judged

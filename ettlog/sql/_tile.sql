@@ -1,5 +1,5 @@
 -- One row per interval of start-up between two of its marks.
--- needs: mark, _phase, lifecycle_kind, lifecycle_part
+-- needs: mark, _phase, _start, lifecycle_kind, lifecycle_part
 -- job: job
 -- k: number of the start in its job
 -- part: the part that the later mark ends; else the one the earlier began, where the later begins another or it is a load or a compile; else other
@@ -18,7 +18,9 @@ WITH point AS (
   UNION ALL
   SELECT job, k, begin_us, 'other', '', TRUE, NULL, '', 0, 0 FROM _phase
   UNION ALL
-  SELECT job, k, loop_us, 'other', 'end', TRUE, NULL, '', 0, 2 FROM _phase
+  -- where no step was made, start-up ends with the start: that is printed where its logs tell how it ended
+  SELECT h.job, h.k, h.loop_us, 'other', 'end', coalesce(h.loop_dated, s.told), NULL, '', 0, 2
+  FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
 ),
 tiled AS (
   SELECT job, k, part, edge, at_us, dated, evidence, lag(part) OVER w AS part_before, lag(edge) OVER w AS edge_before,

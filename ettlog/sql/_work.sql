@@ -1,5 +1,5 @@
 -- One row per step line: the time its steps took, what the first took beyond a steady step, and how much of it was new.
--- needs: _line, _steady, _placed, _start, _save, mark
+-- needs: _line, _steady, _placed, _start, _save, mark, lifecycle_kind, lifecycle_part
 -- gid: number of the start over all jobs
 -- begin_us: the line's time begins; contiguous with the line before where the difference is small
 -- work_us: the steps' own work begins: later than begin_us only for the first line of a start
@@ -12,6 +12,8 @@
 -- covered: steps covered
 -- printed_us: printed duration of the line's steps
 -- dated: whether the instant was printed
+-- unsure: whether its steps may have been made before, by a start whose logs break off; or start-up went on in its work;
+-- or it prints no duration, and came a quarter of it late or with a line before it missing: a save may lie in it that no line tells
 -- estimated: whether work_us rests on the estimate of a steady step
 -- no: number of the source
 -- line: line number in the source
@@ -45,7 +47,7 @@ warm AS (
 worked AS (
   SELECT b.*, CASE WHEN b.opens THEN greatest(coalesce(w.compiled_us, b.begin_us),
       CASE WHEN b.steady_us IS NULL THEN b.begin_us ELSE b.at_us - b.steady_us END) ELSE b.begin_us END AS work_us,
-    coalesce(w.compiled_us, b.begin_us) AS warm_us,
+    coalesce(w.compiled_us, b.begin_us) AS warm_us, min(CASE WHEN NOT b.opens THEN b.covered END) OVER (PARTITION BY b.gid) AS stride,
     coalesce(max(b.step) OVER v, -1) AS high, max(b.samples) OVER v AS high_samples
   FROM begun AS b LEFT JOIN warm AS w ON w.gid = b.gid
   WINDOW v AS (PARTITION BY b.jid ORDER BY b.gid, b.pass, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
@@ -57,16 +59,32 @@ safe AS (
   LEFT JOIN _save AS c ON c.job = t.job AND c.k = t.k AND c.state IN ('committed', 'loaded')
   GROUP BY p.gid - p.k
 ),
+torn AS (
+  SELECT p.gid, p.gid - p.k AS jid, max(l.step) + (least(min(t.ended_us), min(p.held_to_us)) - max(l.at_us)) // max(y.steady_us) + 1 AS step
+  FROM _placed AS p JOIN _start AS t ON t.job = p.job AND t.k = p.k
+  LEFT JOIN _line AS l ON l.gid = p.gid LEFT JOIN _steady AS y ON y.gid = p.gid
+  WHERE p.steps_cut GROUP BY p.gid, p.gid - p.k
+),
+doubt AS (
+  SELECT g.gid, max(coalesce(r.step, 9000000000000000000)) AS step FROM _placed AS g JOIN torn AS r ON r.jid = g.gid - g.k AND r.gid < g.gid GROUP BY g.gid
+),
+late AS (
+  SELECT DISTINCT w.gid FROM worked AS w JOIN mark AS m ON m.gid = w.gid AND m.at_us > w.work_us + 5000000 AND m.at_us <= w.at_us
+  JOIN lifecycle_kind AS k ON k.kind = m.kind AND k.edge = 'end' JOIN lifecycle_part AS p ON p.part = k.part AND p.component = 'trainer_init'
+  WHERE w.opens
+),
 judged AS (
-  SELECT w.*, CASE
+  SELECT w.*, coalesce(w.step - w.covered < d.step, FALSE) OR (w.opens AND t.gid IS NOT NULL)
+    OR coalesce(w.total_us IS NULL AND w.begin_us = w.before_us
+      AND (w.covered >= 2 * w.stride OR w.at_us - w.begin_us > w.steady_us * 5 // 4 + 1000000), FALSE) AS unsure, CASE
       -- where every line of the job tells the samples consumed, they decide: a step number means little when the batch changed
       WHEN w.samples > w.samples_before
         THEN greatest(least((coalesce(w.high_samples, 0) - w.samples_before) * w.covered // (w.samples - w.samples_before), w.covered), 0)
       ELSE greatest(least(w.high - (w.step - w.covered), w.covered), 0) END AS replayed,
     CASE WHEN s.gone THEN greatest(w.step - s.step, 0) ELSE 0 END AS beyond
-  FROM worked AS w JOIN safe AS s ON s.jid = w.jid
+  FROM worked AS w JOIN safe AS s ON s.jid = w.jid LEFT JOIN doubt AS d ON d.gid = w.gid LEFT JOIN late AS t ON t.gid = w.gid
 )
 SELECT gid, CASE WHEN opens THEN warm_us ELSE begin_us END AS begin_us, work_us, at_us AS end_us, pass,
-  step - covered + 1 AS first_step, step, replayed, least(beyond, covered - replayed) AS lost, covered, total_us AS printed_us, dated,
+  step - covered + 1 AS first_step, step, replayed, least(beyond, covered - replayed) AS lost, covered, total_us AS printed_us, dated, unsure,
   opens AND steady_us IS NOT NULL AS estimated, no, line
 FROM judged

@@ -8,10 +8,11 @@
 -- first_step: first step
 -- last_step: last step
 -- steps: number of steps
--- inferred: whether some instant in it was not printed
+-- inferred: whether some instant in it was not printed, or its steps may have been made before, in a start whose logs break off
 -- evidence: path and line of the first step line
 WITH follows AS (
-  SELECT *, CASE WHEN nature = lag(nature) OVER w AND pass = lag(pass) OVER w AND begin_us = lag(end_us) OVER w THEN 0 ELSE 1 END AS opens
+  SELECT *, CASE WHEN nature = lag(nature) OVER w AND pass = lag(pass) OVER w AND begin_us = lag(end_us) OVER w
+    AND unsure = lag(unsure) OVER w THEN 0 ELSE 1 END AS opens
   FROM _piece
   WINDOW w AS (PARTITION BY gid ORDER BY pass, first_step)
 ),
@@ -20,7 +21,7 @@ numbered AS (
 ),
 stretch AS (
   SELECT gid, nth, min(nature) AS nature, min(begin_us) AS begin_us, max(end_us) AS end_us, min(first_step) AS first_step,
-    max(last_step) AS last_step, CAST(sum(last_step - first_step + 1) AS BIGINT) AS steps, NOT bool_and(dated) AS inferred,
+    max(last_step) AS last_step, CAST(sum(last_step - first_step + 1) AS BIGINT) AS steps, NOT bool_and(dated) OR bool_or(unsure) AS inferred,
     min_by(no, first_step) AS no, min_by(line, first_step) AS line
   FROM numbered
   GROUP BY gid, nth
