@@ -25,12 +25,13 @@ ANSWERS = ("ett --by model --format csv", "jobs --format csv")
 FAKETIME = "libfaketime.so.1"
 
 PROGRAM = """
-import dataclasses, hashlib, json, sys
+import dataclasses, hashlib, importlib, json, sys
 from pathlib import Path
 import ettlog
-from ettlog import database, ingest
+from ettlog import database
 from ettlog.cli import main
 asked = json.loads(sys.argv[1])
+ingest = importlib.import_module("ettlog.ingest")
 plain, options = database._config, ingest.scan_options
 database._config = lambda: {**plain(), "threads": int(asked["duckdb threads"])}
 def cut(*given):
