@@ -42,6 +42,7 @@ WRITERS = {
     "ettlog.engine.session": "the folder of a session that was asked for",
     "ettlog.engine.shipping": "the code that is sent to the machines of an engine, in a private folder",
     "ettlog.engine.source": "on the machines of an engine: a part of a log, in a private folder",
+    "ettlog.objects": "a private folder for the moment: what an object store gets or gives",
     "ettlog.parse.chunks": "a temporary file without a name, in a private folder",
     "ettlog.parse.spool": "the same",
     "ettlog.scratch": "the private folder for temporary files",
