@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture spark lock offline docs clean
+.PHONY: help demo test check bench torture fuzz mutate spark lock offline docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -65,6 +65,15 @@ lock: $(VENV)/.made  ## Lock all requirements with hashes anew, and write the bi
 offline: check  ## Run all tests in a network namespace that has loopback only (Linux)
 	unshare --map-root-user --net sh -c 'ip link set lo up; exec "$$@"' sh \
 	  $(BIN)/python -m pytest -n $(JOBS) --randomly-seed=$(SEED) tests
+
+FUZZ_SECONDS ?= 45
+
+fuzz: $(VENV)/.testing  ## Feed eight parsers with inputs made by Atheris, FUZZ_SECONDS each
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
+
+mutate: $(VENV)/.testing  ## Change operators and constants one by one and see whether the narrow tests notice; hours
+	$(BIN)/python -m tests.mutate
 
 # Beside the virtual environment: the client in it is a `pyspark` too.
 build/pyspark/.made: $(VENV)/.testing
