@@ -35,6 +35,7 @@ REASONS = {
 """Modules that reach far, the one place that may import each, and why."""
 
 WRITERS = {
+    "ettlog.database": "a private folder for what DuckDB spills",
     "ettlog.durable": "all files of a lake: exclusive, no link followed, not inherited",
     "ettlog.cli.output": "-o: a temporary file by mkstemp beside it, then renamed",
     "ettlog.aliases": "the key of pseudonyms: exclusive, 0600",
