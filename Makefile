@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture spark docs clean
+.PHONY: help demo test check bench torture fuzz mutate spark docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -53,6 +53,15 @@ bench: $(VENV)/.testing  ## Measure the speed of reading beside ripgrep, and kee
 
 torture: $(VENV)/.testing  ## Injure ettlog in every way its tests know, at full length, and write docs/torture.md
 	$(BIN)/python -m tests.torture --write docs/torture.md
+
+FUZZ_SECONDS ?= 45
+
+fuzz: $(VENV)/.testing  ## Feed eight parsers with inputs made by Atheris, FUZZ_SECONDS each
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
+
+mutate: $(VENV)/.testing  ## Change operators and constants one by one and see whether the narrow tests notice; hours
+	$(BIN)/python -m tests.mutate
 
 # Beside the virtual environment: the client in it is a `pyspark` too.
 build/pyspark/.made: $(VENV)/.testing

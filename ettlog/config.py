@@ -260,7 +260,7 @@ def _unknown(name: str, names: list[str]) -> str:
 _KEY_LINE = "|".join(
     (
         r"""^\s*\[\[?[^\]\n]*?["']?{key}["']?\s*\]""",  # [section] and [[section.key]]
-        r"""^\s*(?:[^=\n#]*\.\s*)?["']?{key}["']?\s*[=.]""",  # key = and section.key =
+        r"""^\s*\[{{0,2}}(?:[^=\n#]*\.\s*)?["']?{key}["']?\s*[=.]""",  # key =, section.key = and [section.key]
         r"""[{{,]\s*["']?{key}["']?\s*=""",  # inside an inline table
     )
 )

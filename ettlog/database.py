@@ -131,6 +131,20 @@ def views(connection: duckdb.DuckDBPyConnection, folder: Path) -> set[str]:
     return held
 
 
+def _parquet(con: duckdb.DuckDBPyConnection, paths: list[str]) -> duckdb.DuckDBPyRelation:
+    import duckdb
+
+    try:
+        return con.read_parquet(paths, filename=True, hive_partitioning=False, union_by_name=True)
+    except duckdb.Error as error:
+        raise LakeError(
+            "data files of this lake cannot be read as Parquet",
+            where=str(Path(paths[0]).parent),
+            why=str(error).strip().splitlines()[0],
+            todo="run `ettlog check --lake LAKE`; ingest the logs into a new lake where it was made by somebody else",
+        ) from error
+
+
 def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path]) -> None:
     """Make the view over the data files of a fact table; a file's name is its key, a column it lacks is null."""
     paths = [str(path.resolve()) for path in files]
@@ -138,7 +152,7 @@ def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path]) -> No
     if not paths:
         copy_in(con, name, columns, None)
         return
-    read = con.read_parquet(paths, filename=True, hive_partitioning=False, union_by_name=True)
+    read = _parquet(con, paths)
     present = set(read.columns)
     casts = [
         f"{ident(column) if column in present else 'NULL'}::{kind} AS {ident(column)}"

@@ -38,6 +38,8 @@ class Found:
 
     files: list[LogFile] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    most: int = MAX_FILES
+    """Files that may be taken."""
 
 
 def own_files(roots: Sequence[Path]) -> dict[str, Path]:
@@ -50,13 +52,15 @@ def own_files(roots: Sequence[Path]) -> dict[str, Path]:
     return found
 
 
-def discover(roots: Sequence[Path], lake: Path, label: str | None = None, depth: int = MAX_DEPTH) -> Found:
+def discover(
+    roots: Sequence[Path], lake: Path, label: str | None = None, depth: int = MAX_DEPTH, most: int = MAX_FILES
+) -> Found:
     """Look through folders and single files; symbolic links are not followed, special files never opened.
 
     A root that is a file stands for that one file of its folder. Raise UsageError for a root that does not exist, for
-    two files that would get one name, and for more than `MAX_FILES` files.
+    two files that would get one name, and for more than `most` files.
     """
-    found = Found()
+    found = Found(most=most)
     skip = {_identity(lake)} - {None}
     for root in roots:
         _look(root, label, depth, skip, found)
@@ -160,12 +164,12 @@ def _take(path: Path, name: str, found: Found) -> None:
 
 
 def _keep(file: LogFile, found: Found) -> None:
-    if len(found.files) >= MAX_FILES:
+    if len(found.files) >= found.most:
         raise UsageError(
             "too many files",
             where=file.name,
-            why=f"more than {MAX_FILES:,} files were found",
-            todo="ingest the folders one by one",
+            why=f"more than {found.most:,} files were found",
+            todo="ingest the folders one by one, or set limits.files",
         )
     found.files.append(file)
 

@@ -125,7 +125,7 @@ def find(roots: Sequence[Path], folder: Path, options: IngestOptions, settings: 
     """
     if options.files is None:
         depth = options.depth or settings.number("limits.depth") or discover.MAX_DEPTH
-        found = discover.discover(roots, folder, options.label, depth)
+        found = discover.discover(roots, folder, options.label, depth, settings.number("limits.files") or 0)
     else:
         found = listed.find(options.files, roots, options.label)
     shard = options.shard
@@ -178,19 +178,25 @@ def _owner(entry: SourceEntry, writer: lake.Writer) -> SourceEntry:
     return writer.state.current[writer.state.owners[entry.key]] if entry.key in writer.state.owners else entry
 
 
+LIMITS = {
+    "line": "line_bytes", "output": "output_bytes", "record": "record_bytes", "depth": "record_depth",
+    "keys": "record_keys",
+}  # fmt: skip
+"""Bounds of a scan, and the keys below `limits` that set them."""
+
+
 def scan_options(name: str, settings: Config, options: IngestOptions) -> ScanOptions:
     """Return how one source is read: flags stand above the configuration, its zone globs above its general zone."""
     from ettlog.parse.parsed import Limits, ScanOptions
 
-    line, output = settings.number("limits.line_bytes"), settings.number("limits.output_bytes")
-    assert line is not None and output is not None  # both have defaults
+    limits = {field: settings.number(f"limits.{key}") or 0 for field, key in LIMITS.items()}
     return ScanOptions(
         steps=options.steps,
         zone=options.zone or settings.zone_of(name),
         year_hint=options.year or settings.number("clock.year"),
         sacct_fields=tuple(options.sacct_fields) or settings.sacct_fields or None,
         sacct_delimiter=options.sacct_delimiter or settings.text("sacct.delimiter"),
-        limits=Limits(line=line, output=output),
+        limits=Limits(**limits),
     )
 
 

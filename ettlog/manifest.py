@@ -21,6 +21,8 @@ RELATIONS = (GROWN, REPLACED, REPARSED)
 
 _HEX = re.compile(r"[0-9a-f]+\Z")
 _CRC = b',"crc":"'
+_MOST = (1 << 63) - 1
+"""Largest number that a column of the relations holds."""
 
 
 class DataFile(NamedTuple):
@@ -143,7 +145,7 @@ def _data_file(table: str, item: Any) -> DataFile:
     file = DataFile(item["sha256"], item["bytes"], item["rows"])
     if not (isinstance(file.sha256, str) and len(file.sha256) == 64 and _HEX.match(file.sha256)):
         raise DamagedError("it holds a checksum that is none")
-    if not all(isinstance(number, int) and number >= 0 for number in file[1:]):
+    if not all(_count(number) for number in file[1:]):
         raise DamagedError("it holds a size that is none")
     return file
 
@@ -156,11 +158,22 @@ def _check(entry: SourceEntry) -> None:
         raise DamagedError("its path is absolute or leads out of its folder")
     if entry.op != REMOVE and not (isinstance(entry.key, str) and len(entry.key) == 32 and _HEX.match(entry.key)):
         raise DamagedError("its key is not 32 hexadecimal digits")
-    numbers = (entry.bytes, entry.n_lines, *entry.lines.values(), *entry.formats.values())
-    if not all(isinstance(number, int) and number >= 0 for number in numbers):
+    maps = (entry.lines, entry.formats, entry.unmatched, entry.hints)
+    if not all(isinstance(one, dict) for one in maps):
+        raise DamagedError("it holds a table that is none")
+    numbers = (entry.bytes, entry.n_lines, entry.parser, *entry.lines.values(), *entry.formats.values())
+    if not all(_count(number) for number in (*numbers, *entry.unmatched.values())):
         raise DamagedError("it holds a count that is none")
-    if not (isinstance(entry.rules, str) and isinstance(entry.text, str)):
-        raise DamagedError("its rules or its digest of the text are no text")
+    if not all(us is None or (type(us) is int and abs(us) <= _MOST) for us in (entry.first_us, entry.last_us)):
+        raise DamagedError("it holds an instant that is none")
+    texts = (entry.digest, entry.state, entry.clock, entry.rules, entry.text, *entry.hints.values())
+    optional = (entry.supersedes, entry.relation, entry.of)
+    if not all(isinstance(text, str) for text in (*texts, *(one for one in optional if one is not None))):
+        raise DamagedError("it holds a text that is none")
+
+
+def _count(number: object) -> bool:
+    return type(number) is int and 0 <= number <= _MOST
 
 
 def safe_path(path: object) -> bool:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 FIELDS = ("name", "owner", "components", "parts", "rollouts", "effect", "note")
 ROLLOUT_FIELDS = ("model", "platform", "since", "until")
 _GLOB = frozenset("*?[")
+MAX_BYTES, MAX_ROWS = 1 << 20, 10_000
+"""Longest registry that is read, in bytes and in rows."""
 _PART_NAMES = tuple(part.part for part in PARTS)
 
 
@@ -122,18 +124,31 @@ def text_in_force(config: Config | None, lake: Lake | None) -> tuple[str, str, s
 def text_of(file: Path) -> tuple[str, str]:
     """Return the text of a registry's file and its form (`toml`, `csv`, `json`); raise UsageError if unreadable."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
+        with file.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = (error.strerror if isinstance(error, OSError) else "it is not UTF-8") or type(error).__name__
         raise UsageError(
-            "the registry cannot be read", where=str(file), why=error.strerror or type(error).__name__,
+            "the registry cannot be read", where=str(file), why=why,
             todo="give the path of an optimizations.toml, .csv or .json",
         ) from error  # fmt: skip
+    if len(data) > MAX_BYTES:
+        raise UsageError(
+            "the registry is too long", where=str(file), why=f"it is longer than {MAX_BYTES:,} bytes",
+            todo="keep one row for each optimization",
+        )  # fmt: skip
     return text, file.suffix.lstrip(".").lower() or "toml"
 
 
 def parse(text: str, *, kind: str = "toml", path: str = "optimizations") -> Registry:
     """Parse a registry's text; `kind` is `toml`, `csv` or `json`. Raises UsageError naming every mistake at once."""
     rows = _rows(text, kind, path)
+    if len(rows) > MAX_ROWS:
+        raise UsageError(
+            "the registry is too long", where=path, why=f"it has {len(rows):,} rows, more than {MAX_ROWS:,}",
+            todo="keep one row for each optimization",
+        )  # fmt: skip
     errors: list[str] = []
     found = [_optimization(row, f"optimization[{index}]", errors) for index, row in enumerate(rows)]
     names = [item.name for item in found]
@@ -156,7 +171,7 @@ def _rows(text: str, kind: str, path: str) -> list[Mapping[str, Any]]:
         )  # fmt: skip
     try:
         rows = readers[kind](text)
-    except ValueError as error:  # TOMLDecodeError and JSONDecodeError are ValueErrors
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError and JSONDecodeError are ValueErrors
         raise UsageError(
             f"the registry is not valid {kind.upper()}", where=path, why=str(error), todo="correct it"
         ) from error

@@ -239,6 +239,11 @@ KEYS: tuple[Key, ...] = (
     Key("slo", _table(_budget, _OWNED), {}, "GPU-hours a component or part may cost per effective GPU-hour"),
     Key("limits.line_bytes", _number(256, 1 << 24), 1 << 16, "bytes of a line that patterns see"),
     Key("limits.output_bytes", _number(1 << 20, 1 << 50), 64 << 30, "decompressed bytes read from one file"),
+    Key("limits.record_bytes", _number(1 << 10, 1 << 30), 1 << 24, "bytes of one JSON record"),
+    Key("limits.record_depth", _number(1, 500), 64, "objects and lists inside each other in one JSON record"),
+    Key("limits.record_keys", _number(1, 1_000_000), 10_000, "keys of one JSON record"),
+    Key("limits.files", _number(1, 100_000_000), 1_000_000, "files that one ingest takes"),
     Key("limits.depth", _number(1, 256), 32, "folders inside each other that are looked into"),
+    Key("limits.sql_seconds", _number(1, 86_400), 300, "seconds that a query of `ettlog sql` may take"),
 )
 KEY_BY_NAME: dict[str, Key] = {key.name: key for key in KEYS}

@@ -75,7 +75,7 @@ def test_last_line_without_newline(tmp_path: Path) -> None:
 
 def test_long_line_is_counted_once(tmp_path: Path) -> None:
     """A record longer than the bound is `long`, however many blocks it spans, and the next one is read."""
-    long = '{"step": 1, "x": "' + "a" * (3 * jsonl.CHUNK) + '"}'
+    long = '{"step": 1, "x": "' + "a" * (17 * jsonl.CHUNK) + '"}'
     parsed = read(write(tmp_path / "m.txt", [STEP, long, STEP]), "maxtext_metrics")
     assert parsed.lines == {"matched": 2, "long": 1}
 

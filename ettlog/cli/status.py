@@ -42,9 +42,10 @@ FEW = 5
     help="Show what was joined to which job, allocation and start, by what rule, and what was not.",
 )
 @click.option("--clocks", is_flag=True, help="Show clocks that were held against each other, and what was mended.")
+@click.option("--limits", is_flag=True, help="Show the limits that keep any input cheap, and who set them.")
 @click.option("-j", "--job", "jobs", multiple=True, help="Of the joins, show only those of jobs that match a glob.")
 @output_options
-def command(lake: Path, joins: bool, clocks: bool, jobs: tuple[str, ...], out: Output) -> None:
+def command(lake: Path, joins: bool, clocks: bool, limits: bool, jobs: tuple[str, ...], out: Output) -> None:
     """Show the files of the lake: state, formats, clock, identity, and the fate of every line.
 
     `lost` counts lines that were meant to be read and could not be: bad times, bad records, duplicates, overlong and
@@ -56,9 +57,14 @@ def command(lake: Path, joins: bool, clocks: bool, jobs: tuple[str, ...], out: O
     from ettlog.lacks import lacks
     from ettlog.tables import View
 
-    if joins and clocks:
-        raise click.UsageError("--joins and --clocks are two tables: ask for one of them")
+    if joins + clocks + limits > 1:
+        raise click.UsageError("--joins, --clocks and --limits are tables of their own: ask for one of them")
     fleet = ettlog.open(lake)
+    if limits:
+        from ettlog.cli.limits import limits_in_force
+
+        emit(limits_in_force(fleet.config), out)
+        return
     if joins or clocks:
         from ettlog.cli import linked
 

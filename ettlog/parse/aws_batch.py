@@ -22,7 +22,7 @@ NAME = "aws_batch"
 MOST = 50_000
 _MILLI = 1000
 _STATES = rb"SUBMITTED|PENDING|RUNNABLE|STARTING|RUNNING|SUCCEEDED|FAILED"
-_HEAD = re.compile(rb'\s*[\[{]\s*\{?\s*"')
+_HEAD = re.compile(rb'\s*+[\[{]\s*+(?:\{\s*+)?"')
 _STATUS = re.compile(rb'"status"\s*:\s*"(?:' + _STATES + rb')"')
 ENDED = ("SUCCEEDED", "FAILED")
 

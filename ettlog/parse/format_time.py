@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ _SIZES = (*range(4, 64, 4), *(1 << power for power in range(6, 17)))
 _ROUNDS = 12
 
 _op: Any = importlib.import_module("re._constants")
+_parser: Any = importlib.import_module("re._parser")
 REPEATS = (_op.MAX_REPEAT, _op.MIN_REPEAT, _op.POSSESSIVE_REPEAT)
 
 
@@ -85,6 +87,15 @@ def units(pattern: Pattern, tree: Any) -> Iterable[tuple[bytes, bytes]]:
         if match is not None and len(match[0]) > 1:
             yield b"", match[0][:-1]
             yield b"", match[0][: len(match[0]) // 2]
+
+
+def texts(regex: re.Pattern[Any]) -> Iterable[tuple[bytes, bytes]]:
+    """Yield (beginning, repeated unit) for any regex, as `units` does for the pattern of a format, and blanks."""
+    source = regex.pattern if isinstance(regex.pattern, bytes) else regex.pattern.encode()
+    heads = _heads(_parser.parse(source, regex.flags & ~re.UNICODE))
+    found = {(b"", alphabet) for _, alphabet in heads} | {(b"", head + alphabet) for head, alphabet in heads}
+    found |= {(head, alphabet) for head, alphabet in heads} | {(b"", b" "), (b"", b"\n"), (b"a", b" "), (b"{", b" ")}
+    yield from sorted(unit for unit in found if unit[1])
 
 
 def _heads(tree: Any) -> list[tuple[bytes, bytes]]:

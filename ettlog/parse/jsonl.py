@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from ettlog.parse.blocks import Reader, open_source
 from ettlog.parse.gather import BAD_RECORD, IGNORED, LONG, TORN, Facts
-from ettlog.parse.parsed import Parsed, ScanOptions
+from ettlog.parse.parsed import Limits, Parsed, ScanOptions
+from ettlog.parse.record_limits import within
 
-MAX_LINE = 1 << 20
-"""Longest record read, in bytes; a longer line is counted as `long`."""
+MAX_LINE = Limits().record
+"""Longest line of a reader that is not told another bound, in bytes; a longer one is counted as `long`."""
 
 CHUNK = 1 << 20
 SECOND = 1_000_000
@@ -63,7 +64,7 @@ def each(
     `finish` is called behind the last line. Raises SourceRefusedError like the scanner.
     """
     with open_source(path, budget=options.limits.output) as source:
-        for line in lines(source):
+        for line in lines(source, options.limits.record):
             facts.count(LONG if line.long else take(line), line.text)
         if finish is not None:
             finish()
@@ -84,20 +85,20 @@ def read(
     SourceRefusedError like the scanner.
     """
     with open_source(path, budget=options.limits.output) as source:
-        for line in lines(source):
-            facts.count(_outcome(line, take, parse), line.text)
+        for line in lines(source, options.limits.record):
+            facts.count(_outcome(line, take, parse, options.limits), line.text)
         if finish is not None:
             finish()
         return facts.parsed(source)
 
 
-def _outcome(line: Line, take: Take, parse: Callable[[bytes], Record | None]) -> str:
+def _outcome(line: Line, take: Take, parse: Callable[[bytes], Record | None], limits: Limits) -> str:
     if line.long:
         return LONG
     text = line.text.removeprefix(_BOM) if line.number == 1 else line.text
     if not text.strip():
         return IGNORED
-    record = parse(text)
+    record = parse(text) if within(text, limits.depth, limits.keys) else None
     if record is None:
         return BAD_RECORD if line.ended else TORN
     return take(line.number, record)

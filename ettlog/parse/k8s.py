@@ -34,9 +34,9 @@ _GROUPS: tuple[tuple[str, str, Rows], ...] = (
     ("ray.io/", "RayJob", ray_job.rows),
 )
 KINDS = r"(?:Pod|Job|\w+Job|JobSet|Workload|Event)(?:List)?|List|WatchEvent"
-_JSON_HEAD = re.compile(rb'\s*[\[{]\s*\{?\s*"(?:apiVersion|kind|items|type|metadata|auditID|level)"')
+_JSON_HEAD = re.compile(rb'\s*+[\[{]\s*+(?:\{\s*+)?"(?:apiVersion|kind|items|type|metadata|auditID|level)"')
 _JSON_KIND = re.compile(rb'"kind"\s*:\s*"(?:' + KINDS.encode() + rb')"')
-_YAML_HEAD = re.compile(rb"(?:\s*#[^\n]*\n|---[^\n]*\n|\s*\n)*(?:- )?(?:apiVersion|kind|items): ?[^\n]*\n")
+_YAML_HEAD = re.compile(rb"(?:[ \t\r]*+(?:#[^\n]*+)?\n|---[^\n]*+\n)*+(?:- )?(?:apiVersion|kind|items): ?[^\n]*\n")
 _YAML_KIND = re.compile(rb"^(?:- |  )?kind: [\"']?(?:" + KINDS.encode() + rb")[\"']?\s*$", re.M)
 _YAML_KEYS = re.compile(rb"^ *(?:- )?(?:metadata|status|items|involvedObject):", re.M)
 

@@ -21,7 +21,8 @@ _ROW = re.compile(
     rb"(?:(\d{4}-\d\d-\d\d[ T][\d:.]{8,15})\s+)?(ADDED|MODIFIED|DELETED)\s+(\S{1,300})\s+(true|false|<none>)\s+(.*)\Z"
 )
 _HEADER = re.compile(rb"(?:\S+ \S+\s+)?EVENT\s+NAME\s+ACTIVE\s+CONDITIONS\s*\Z")
-_MAP = re.compile(r"map\[(.*?)\](?= map\[|\]|\Z)")
+_MAP = re.compile(r"map\[((?:[^\]]|\](?! map\[|\]|\Z))*+)(\]?)")
+"""A condition; without its last bracket where the text was cut."""
 _KEY = re.compile(r"(?:^| )(lastTransitionTime|message|observedGeneration|reason|status|type):")
 _QUARTER = 900 * 1_000_000
 
@@ -87,7 +88,7 @@ class _Reader:
 def _conditions(text: str) -> Iterator[dict[str, str]]:
     """Yield the conditions that Go's print of a list of maps holds."""
     for match in _MAP.finditer(text.strip().removeprefix("[")):
-        places = list(_KEY.finditer(match[1]))
+        places = list(_KEY.finditer(match[1])) if match[2] else []
         ends = [place.start() for place in places[1:]] + [len(match[1])]
         found = {place[1]: match[1][place.end() : end].strip() for place, end in zip(places, ends, strict=True)}
         if micros(found.get("lastTransitionTime")) is not None and "type" in found:

@@ -25,7 +25,7 @@ FINISH, RESIZE = "JOB_FINISH", "JOB_RESIZE"
 STATES = {32: "EXIT", 64: "DONE"}
 _BEGIN = re.compile(rb'\s*"[A-Z_]{4,40}" "\d{1,3}[\d.]{0,12}" \d{9,11} ')
 _SNIFF = re.compile(rb'\s*"(?:JOB_(?:FINISH|RESIZE)|EVENT_ADRSV_FINISH)" "\d{1,3}[\d.]{0,12}" \d{9,11} \d')
-_FIELD = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s"]+))')
+_FIELD = re.compile(r'(?<!\s)\s*+(?:"((?:[^"]|"")*)"|([^\s"]+))')
 _INDEX = re.compile(r"\[[\d,:%-]{1,256}\]\s*\Z")
 _GPUS = re.compile(r"\bngpus(?:_\w{1,32})?=(\d{1,4})\b")
 _MANY = re.compile(r"(\d{1,6})\*")

@@ -21,6 +21,12 @@ class Limits:
     """Text read at once."""
     output: int = 1 << 40
     """Decompressed text of one source."""
+    record: int = 1 << 24
+    """Longest JSON record."""
+    depth: int = 64
+    """Objects and lists inside each other in one JSON record (a number, not bytes)."""
+    keys: int = 10_000
+    """Keys of one JSON record (a number, not bytes)."""
     states: int = 512
     """Carriage-return states of one line that are tried (a number, not bytes); the last ones win."""
 

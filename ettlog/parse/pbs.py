@@ -32,7 +32,7 @@ _PAIR = re.compile(r"(?:^|(?<= ))([A-Za-z][\w.]{0,64})=((?:(?! [A-Za-z][\w.]{0,6
 _SECONDS = re.compile(r"\d{1,11}\Z")
 _VNODE = re.compile(r"\bngpus=(\d{1,4})")
 _EACH = re.compile(r"(?:^|\+|:)(?:gpus|gpu|ngpus)=(\d{1,4})")
-_HOST = re.compile(r"([^/+()\s]{1,256})/(\d{1,6})(?:-(\d{1,6}))?(?:\*(\d{1,6}))?")
+_HOST = re.compile(r"(?<![^/+()\s])([^/+()\s]{1,256}+)/(\d{1,6})(?:-(\d{1,6}))?(?:\*(\d{1,6}))?")
 
 
 class Line(NamedTuple):

@@ -52,8 +52,10 @@ class Clock:
             local = pc.if_else(usual, column, None).cast(pa.string()).cast(pa.timestamp("s")).cast(pa.int64())
         except pa.ArrowInvalid:
             return np.array([self(cell) for cell in column.to_pylist()], np.int64)
-        values = self._instants(local.fill_null(OLDEST).to_numpy())
-        odd = ~usual.to_numpy(zero_copy_only=False) | (values < OLDEST * SECOND) | (values > NEWEST * SECOND)
+        seconds = local.fill_null(OLDEST).to_numpy()
+        near = (seconds >= OLDEST) & (seconds <= NEWEST)  # what lies in no year of the calendar has no offset either
+        values = self._instants(np.where(near, seconds, OLDEST))
+        odd = ~usual.to_numpy(zero_copy_only=False) | ~near
         for index in odd.nonzero()[0]:
             values[index] = self(column[index].as_py())
         return values

@@ -22,7 +22,7 @@ from ettlog.parse.sacct_lines import Repeats
 
 NAME = "slurm_json"
 SECOND = 1_000_000
-_HEAD = re.compile(rb'\s*[\[{]\s*\{?\s*"')
+_HEAD = re.compile(rb'\s*+[\[{]\s*+(?:\{\s*+)?"')
 _EMPTY = re.compile(rb'\s*\{\s*"jobs"\s*:\s*\[\s*\]')
 _STEP_ID = re.compile(r"[\d_+]{1,64}\.[\w+.-]{1,64}\Z")
 

@@ -125,7 +125,7 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     facts = Facts(NAME, options)
     with open_source(path, budget=options.limits.output) as source:
         reader: _Reader | None = None
-        for line in jsonl.lines(source):
+        for line in jsonl.lines(source, options.limits.record):
             if reader is None:
                 reader = _Reader(facts, find_layout(line.text + b"\npai_") or Layout(None, (), True))
             facts.count(LONG if line.long else reader.take(line), line.text)

@@ -1,0 +1,1 @@
+"""Fuzz targets: what each takes, what it must not do, and the inputs that are kept."""
