@@ -137,8 +137,7 @@ def test_a_fault_that_spoils_lines_is_seen_in_what_it_spoils(fault: str, tmp_pat
 
 
 def test_with_every_fault_the_share_is_right_to_a_point(tmp_path: Path) -> None:
-    """Torn, rotated, repeated, skewed, zone-less, incomplete, broken into, packed: right to a point, and nearly all else
-    of it flagged: what several faults of one start spoil together trades less than a thousandth of the time."""
+    """All faults at once: right to a point, and less than a thousandth of the time trades components unflagged."""
     made = simulate.fleet(simulating.spec(jobs=20, ranks=2), 5)
     one = simulating.outcome(made, faults.parse("all"), tmp_path)
     assert one.error < 1
