@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ettlog.errors import LakeError
+from ettlog.errors import LakeError, UsageError
 from ettlog.facts import SHAPES
 from ettlog.scratch import scratch
 from ettlog.sink import ident
@@ -15,23 +19,26 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-MEMORY = "1GB"
-"""What DuckDB may hold in memory; it spills to a temporary folder beyond."""
+MEMORY_MIB = 1024
+"""What DuckDB may hold in memory where no setting says more; beyond it goes to a private folder on disk."""
 STORAGE = "v1.0.0"
 """Oldest DuckDB that can read the database files that are written."""
 ATTACHED = "snapshot"
 """Name under which a database file is attached."""
 
 
-def connect(folder: Path | None, file: Path | None = None) -> duckdb.DuckDBPyConnection:
+def connect(
+    folder: Path | None, file: Path | None = None, *, memory_mib: int = MEMORY_MIB, spill: str | None = None
+) -> duckdb.DuckDBPyConnection:
     """Return a connection that can read below `folder` only, installs nothing and cannot be reconfigured.
 
     `file` is a DuckDB database whose tables are to be read, and only read, under their plain names; raise LakeError
-    when it is none.
+    when it is none. It holds at most `memory_mib` in memory, and puts the rest into a private folder below `spill`, by
+    default the system's for temporary files; raise UsageError where none can be made there.
     """
     import duckdb
 
-    connection = duckdb.connect(config=_config())
+    connection = duckdb.connect(config=_config(memory_mib, spill))
     if file is not None:
         try:
             connection.execute("ATTACH " + quoted(str(file)) + f" AS {ident(ATTACHED)} (READ_ONLY)")
@@ -55,7 +62,7 @@ def create(file: Path) -> duckdb.DuckDBPyConnection:
     """Return a connection that writes a new database file which DuckDB from version `STORAGE` on can read."""
     import duckdb
 
-    return duckdb.connect(str(file), config={**_config(), "storage_compatibility_version": STORAGE})
+    return duckdb.connect(str(file), config={**_config(MEMORY_MIB, None), "storage_compatibility_version": STORAGE})
 
 
 def attached(connection: duckdb.DuckDBPyConnection) -> set[str]:
@@ -64,13 +71,29 @@ def attached(connection: duckdb.DuckDBPyConnection) -> set[str]:
     return {name for (name,) in connection.execute(query, [ATTACHED]).fetchall()}
 
 
-def _config() -> dict[str, str | bool | int | float | list[str]]:
+def _config(memory_mib: int, spill: str | None) -> dict[str, str | bool | int | float | list[str]]:
     return {
-        "memory_limit": MEMORY,
+        "memory_limit": f"{memory_mib}MiB",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
-        "temp_directory": str(scratch() / "spill"),
+        "temp_directory": str(_spill(spill)),
     }
+
+
+@lru_cache
+def _spill(below: str | None) -> Path:
+    """Return a folder that only this user can enter and that goes when the process ends."""
+    try:
+        folder = tempfile.mkdtemp(prefix="ettlog-spill-", dir=below or scratch())
+    except OSError as error:
+        raise UsageError(
+            "the folder for what memory cannot hold cannot be used",
+            where=f"limits.spill = {below}" if below else "the folder for temporary files",
+            why=error.strerror or type(error).__name__,
+            todo="name a folder that is there and can be written with --spill, or limits.spill in ettlog.toml",
+        ) from error
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def quoted(text: str) -> str:
@@ -110,6 +133,28 @@ def copy_in(
     present = set(table.column_names)
     values = [f"{ident(column) if column in present else 'NULL'}::{kind}" for column, kind in columns.items()]
     con.from_arrow(table).project(", ".join(values)).insert_into(name)
+
+
+def engine() -> str:
+    """Return name and version of the engine: another one may order or round in another way."""
+    import duckdb
+
+    return f"duckdb {duckdb.__version__}"
+
+
+def load(con: duckdb.DuckDBPyConnection, name: str, file: Path, types: Mapping[str, str]) -> bool:
+    """Copy a relation from a Parquet file into the database, with these columns and types; False where it cannot be."""
+    import duckdb
+
+    columns = ", ".join(f"{ident(column)}::{kind} AS {ident(column)}" for column, kind in types.items())
+    try:
+        read = con.read_parquet(str(file.resolve()), hive_partitioning=False)
+        read.project(columns).create_view("kept")
+        con.execute("CREATE TEMP TABLE " + ident(name) + " AS FROM kept")
+        con.execute("DROP VIEW kept")
+    except duckdb.Error:
+        return False
+    return True
 
 
 def views(connection: duckdb.DuckDBPyConnection, folder: Path) -> set[str]:

@@ -16,6 +16,8 @@ from ettlog.errors import LakeError
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 TEMP_MARK = ".tmp-"
+LOCK_NAME = "lock"
+"""File of a lake whose lock its one writer holds."""
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ettlog import clocks, database, facts, markup
 from ettlog.errors import UsageError
 from ettlog.facts import SHAPES
+from ettlog.keeping import Keeper
 from ettlog.relations import Relation, checks, relations
 from ettlog.schema import TABLES
 from ettlog.sink import ident
@@ -53,13 +54,8 @@ def open(  # noqa: A001 - the name of the public call
         return snapshot_read.load(Path(path), config)
     lake = Lake.open(path)
     config = config or settings.load(lake_copy=lake.config_path)
-    connection = database.connect(lake.path)
-    for name in TABLES:
-        database.view(connection, name, [file for _, file in lake.files(name)])
-    database.fill(connection, "source_fact", facts.source_rows(lake, config))
-    database.fill(connection, "line_fact", facts.line_rows(lake))
-    named = connection.execute("SELECT DISTINCT name FROM alloc WHERE name IS NOT NULL ORDER BY name").fetchall()
-    database.fill(connection, "name_fact", facts.name_rows((name for (name,) in named), config))
+    memory = config.number("limits.memory") or database.MEMORY_MIB
+    connection = database.connect(lake.path, memory_mib=memory, spill=config.text("limits.spill"))
     if chosen:
         from ettlog.engine.fleet import EngineFleet
 
@@ -85,15 +81,43 @@ class Fleet:
     config: Config | None = field(default=None, repr=False)
     lake: Lake | None = field(default=None, repr=False)
     _done: set[str] = field(default_factory=set, repr=False)
+    _waiting: set[str] = field(default_factory=set, repr=False)
+    """Facts of a lake that nothing has asked for yet."""
+    _keeper: Keeper | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Make the vocabulary visible beside the facts."""
+        """Make the vocabulary visible beside the facts; those of a lake are looked at when something needs them."""
         words = facts.vocabulary(self.config)
         for name, rows in words.items():
             kinds = {key: "VARCHAR" if isinstance(value, str) else "BIGINT" for key, value in rows[0].items()}
             database.fill(self.connection, name, rows, kinds)
+        self._done |= {*words}
+        if self.lake is None or self.config is None:
+            self._reconcile()
+        else:
+            self._waiting = {*SHAPES}
+            self._keeper = Keeper.of(self.lake, self.config)
+
+    def _reconcile(self) -> None:
+        """Hold the clocks of the facts against each other."""
         database.fill(self.connection, "skew_fact", clocks.reconcile(self.connection, self.config))
-        self._done |= {*SHAPES, *words}
+        self._waiting = set()
+        self._done |= {*SHAPES}
+
+    def _read(self) -> None:
+        """Make the facts of the lake visible."""
+        lake, config = self.lake, self.config
+        assert lake is not None
+        assert config is not None
+        for name in TABLES:
+            database.view(self.connection, name, [file for _, file in lake.files(name)])
+        database.fill(self.connection, "source_fact", facts.source_rows(lake, config))
+        database.fill(self.connection, "line_fact", facts.line_rows(lake))
+        named = self.connection.execute(
+            "SELECT DISTINCT name FROM alloc WHERE name IS NOT NULL ORDER BY name"
+        ).fetchall()
+        database.fill(self.connection, "name_fact", facts.name_rows((name for (name,) in named), config))
+        self._reconcile()
 
     def _repr_html_(self) -> str:
         return markup.paragraphs(self._said())
@@ -133,15 +157,19 @@ class Fleet:
 
     def table(self, name: str) -> pl.DataFrame:
         """Return a relation or a fact table as a frame, in a stable order. Raise UsageError for an unknown name."""
+        frame: pl.DataFrame = self.ordered(name).pl()
+        return frame
+
+    def ordered(self, name: str) -> duckdb.DuckDBPyRelation:
+        """Return a relation or a fact table as a query of DuckDB, its rows in a stable order."""
         columns = self.shape(name)
         first = [column for column in _ORDER if column in columns]
         keys = [ident(column) for column in [*first, *(c for c in columns if c not in first)]]
-        frame: pl.DataFrame = self.connection.table(name).order(", ".join(keys)).pl()
-        return frame
+        return self.connection.table(name).order(", ".join(keys))
 
     def shape(self, name: str) -> dict[str, str]:
         """Return column and SQL type of a relation or a fact table. Raise UsageError for an unknown name."""
-        if name not in relations() and name not in self._done:
+        if name not in relations() and name not in self._done | self._waiting:
             raise UsageError(
                 f"there is no relation `{name}`",
                 where=name,
@@ -162,7 +190,7 @@ class Fleet:
         try:
             query = _with_plain_at(query)
             self._admit(query)
-            for name in _named(query):
+            for name in (*sorted(self._waiting & _words(query)), *_named(query)):
                 self._compute(name)
             frame: pl.DataFrame = self.connection.sql(query, params=params or None).pl()
         except (duckdb.Error, ValueError) as error:
@@ -196,8 +224,24 @@ class Fleet:
         subject, detail = pl.col("subject").cast(pl.String), pl.col("detail").cast(pl.String)
         return frame.select(said["check"], said["level"], subject, detail, said["sentence"], said["todo"])
 
+    def keep(self) -> None:
+        """Make and keep the relations of a lake that is large enough, unless it keeps those of its facts already."""
+        if self._keeper is not None:
+            self._keeper.give(self, "job")
+
+    def assemble(self, names: Iterable[str]) -> None:
+        """Compute relations from the facts."""
+        for name in names:
+            self._compute(name)
+
     def _compute(self, name: str) -> None:
         if name in self._done:
+            return
+        if name in self._waiting:
+            self._read()
+            return
+        if self._keeper is not None and self._keeper.give(self, name):
+            self._done.add(name)
             return
         relation = relations()[name]
         for need in relation.needs:
@@ -259,5 +303,9 @@ def _with_plain_at(query: str) -> str:
 
 def _named(query: str) -> list[str]:
     """Return the relations whose names occur in a query: a few too many do no harm."""
-    words = {word.lower() for word in _WORD.findall(query)}
+    words = _words(query)
     return [name for name in relations() if name in words]
+
+
+def _words(query: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(query)}

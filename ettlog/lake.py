@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ettlog import durable, guard, manifest, shards
+from ettlog import durable, guard, kept, manifest, shards
 from ettlog.errors import LakeError
 from ettlog.manifest import DataFile, SourceEntry, State
 from ettlog.schema import LAKE_VERSION, PARSER_VERSION, TABLES, arrow_schema
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 CONFIG_NAME = "ettlog.toml"
 REGISTRY_NAME = "optimizations.toml"
-LOCK_NAME = "lock"
+LOCK_NAME = durable.LOCK_NAME
 SUFFIX = ".parquet"
 BIG_ROWS = 4096
 """Tables of at least this many rows are compressed; below it the headers would weigh more than the gain."""
 ROW_GROUP = 1 << 17
 
 _OWN = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}\Z|{re.escape(durable.TEMP_MARK)}")
-_TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, shards.FOLDER, shards.DONE, *TABLES}
+_TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, shards.FOLDER, shards.DONE, kept.FOLDER, *TABLES}
 
 
 def parquet(table: str, rows: pa.Table | Spool | StepTable) -> bytes:
@@ -154,7 +154,7 @@ class Lake:
         left = [
             f"{item.relative_to(self.path)}: listed nowhere; the next ingest removes it" for item in self.leftovers()
         ]
-        return [*self.state.problems, *self.damage, *left]
+        return [*self.state.problems, *self.damage, *kept.problems(self.path), *left]
 
     def leftovers(self) -> list[Path]:
         """Return the files that no manifest line stands for: they are never read."""
@@ -235,6 +235,7 @@ def _leftovers(lake: Path, state: State) -> Iterator[Path]:
         if folder.is_dir() and not folder.is_symlink():
             own = (item for item in folder.iterdir() if _OWN.match(item.name))
             yield from sorted(item for item in own if (table, item.name) not in listed)
+    yield from kept.leftovers(lake)
 
 
 @dataclass

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from ettlog.errors import UsageError
+from ettlog.scratch import scratch
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
@@ -72,7 +73,7 @@ def fetched(path: Path) -> Iterator[Path]:
 
     Raise UsageError when it cannot be read, is cut short, or changes meanwhile: half an object is never read.
     """
-    with tempfile.TemporaryDirectory(prefix="ettlog-object-") as folder:
+    with tempfile.TemporaryDirectory(prefix="object-", dir=scratch()) as folder:
         local = Path(folder) / PurePosixPath(path).name
         with _told(path, "an object cannot be read"):
             store, key = _store(path)

@@ -14,6 +14,10 @@ Check = Callable[[Any], "tuple[Any, list[tuple[str, str]]]"]
 """Takes a TOML value, returns it in its final form and (path below the key, what is wrong) pairs."""
 
 
+LEAST_MEMORY = 128
+"""MiB below which nothing can be sorted."""
+
+
 class Key(NamedTuple):
     """One key of the configuration."""
 
@@ -97,6 +101,17 @@ def _shift(value: Any) -> tuple[Any, list[tuple[str, str]]]:
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 86_400:
         return round(value * 1_000_000), []
     return None, [("", "must be seconds, or a text such as -05:00 or +00:00:07.5, of a day at most")]
+
+
+def _memory(value: Any) -> tuple[Any, list[tuple[str, str]]]:
+    """Turn a size such as `4GB` or `512 MiB` into whole MiB."""
+    found = re.fullmatch(r"(\d{1,6}) ?(M|G)(i?)B", value) if isinstance(value, str) else None
+    if found:
+        unit = {"M": 2, "G": 3}[found[2]]
+        size = int(found[1]) * (1 << 10 * unit if found[3] else 10 ** (3 * unit)) >> 20
+        if size >= LEAST_MEMORY:
+            return size, []
+    return None, [("", f"must be a size of at least {LEAST_MEMORY} MiB, such as 512MiB or 4GB")]
 
 
 def _number(low: int, high: int) -> Check:
@@ -244,6 +259,8 @@ KEYS: tuple[Key, ...] = (
     Key("limits.record_keys", _number(1, 1_000_000), 10_000, "keys of one JSON record"),
     Key("limits.files", _number(1, 100_000_000), 1_000_000, "files that one ingest takes"),
     Key("limits.depth", _number(1, 256), 32, "folders inside each other that are looked into"),
+    Key("limits.memory", _memory, 1024, "memory that questions may take; what is beyond it goes to disk"),
+    Key("limits.spill", _text, None, "folder for what memory cannot hold; by default the system's for temporary files"),
     Key("limits.sql_seconds", _number(1, 86_400), 300, "seconds that a query of `ettlog sql` may take"),
 )
 KEY_BY_NAME: dict[str, Key] = {key.name: key for key in KEYS}

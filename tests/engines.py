@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -85,9 +85,10 @@ def both(lake: Path, engine: str, config: Config | None = None) -> tuple[Fleet, 
     return fleets.open(lake, config), fleets.open(lake, config, engine)
 
 
-def differing(here: Fleet, there: Fleet) -> list[str]:
-    """Return the relations, public or not, that differ in a value, a type or their columns, with the first place."""
-    return [f"{name}: {found}" for name in relations() if (found := difference(here.table(name), there.table(name)))]
+def differing(here: Fleet, there: Fleet, names: Iterable[str] = ()) -> list[str]:
+    """Return the relations (all of them, or those named) that differ in a value, a type or a column, and where."""
+    names = names or relations()
+    return [f"{name}: {found}" for name in names if (found := difference(here.table(name), there.table(name)))]
 
 
 def difference(one: pl.DataFrame, two: pl.DataFrame) -> str:

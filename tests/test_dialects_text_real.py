@@ -47,10 +47,6 @@ MISSES: dict[str, dict[str, str]] = {
     "mlperf_maskrcnn_azure_ok": {"world_size": _COUNTED},
     "dse_gpt2_medium": {"world_size": _COUNTED},
     "dse_sft_opt13b": {"world_size": _COUNTED},
-    "dse_vit_18launches": {
-        "first_step": "two starts print the first batch of their loop, and end before the engine prints a step",
-        "last_step": "two starts print the first batch of their loop, and end before the engine prints a step",
-    },
     "mlm_ci_checkpoints": {
         "world_size": _COUNTED,
         "ended_at": "the launcher's report stands behind the last rank's end",

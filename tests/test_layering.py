@@ -19,8 +19,8 @@ LAYERS = (
     {"parse"},
     {"config", "settings"},
     {"lake", "ingest", "manifest", "durable", "guard", "confine", "discover", "workers", "content", "identity"}
-    | {"commit", "listed", "merge", "objects", "shards"},
-    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine"},
+    | {"commit", "listed", "merge", "objects", "shards", "kept"},
+    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "explain", "lacks"}

@@ -97,14 +97,20 @@ class Commands(click.Group):
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a key of ettlog.toml for this call; repeatable."
 )
+@click.option("--memory-limit", metavar="SIZE", help="Memory that questions may take, such as 4GB; 1GiB without it.")
+@click.option("--spill", metavar="FOLDER", help="Folder for what memory cannot hold; a private one without it.")
 @click.option("--trust-lake", is_flag=True, help="Use a lake also where others own it or can write into it.")
 @click.pass_context
-def app(ctx: click.Context, settings: tuple[str, ...], trust_lake: bool) -> None:
+def app(
+    ctx: click.Context, settings: tuple[str, ...], memory_limit: str | None, spill: str | None, trust_lake: bool
+) -> None:
     """Where a training fleet's GPU time went, who can win it back, and whose work won it back.
 
     ettlog reads the logs a fleet already writes into a lake (a folder of Parquet files), and answers from it. Without a
     command it says what to do next.
     """
+    limits = {"limits.memory": memory_limit, "limits.spill": spill}
+    settings += tuple(f"{key}={value}" for key, value in limits.items() if value is not None)
     if settings:
         from ettlog import config
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import click
 
 from ettlog.cli import COMMANDS
 from ettlog.cli.options import engine, quiet_options, written_lake
+from ettlog.errors import EttlogError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,6 +96,8 @@ def command(ctx: click.Context, /, logs: tuple[Path, ...], lake: Path, **options
 
         for line in account(report, lake, verbose=options["verbose"], shard=chosen.shard):
             click.echo(line, err=True)
+    elif report.sources:
+        _keep(lake)
     rejected = sum(report.lines[name] for name in BAD_LINES)
     if limit is not None and rejected > limit(report.n_lines):
         click.echo(
@@ -137,6 +140,14 @@ def _run(
     import ettlog
 
     return ettlog.ingest(roots, lake, options=chosen, progress=progress)
+
+
+def _keep(lake: Path) -> None:
+    """Make the relations of a large lake, so that the first question need not; the account does so by asking."""
+    import ettlog
+
+    with suppress(EttlogError):  # no fault of the ingest: the first question will tell
+        ettlog.open(lake).keep()
 
 
 def _reader(engine: str | None) -> Reader | None:

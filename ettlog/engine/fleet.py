@@ -38,6 +38,8 @@ class EngineFleet(Fleet):
     def __post_init__(self) -> None:
         """Open the session; it ends with the fleet, or with the process."""
         super().__post_init__()
+        self._read()
+        self._keeper = None
         assert self.lake is not None
         self._session = sessions.connect(self.engine, beside=self.lake.path)
         self.close = weakref.finalize(self, self._session.close)

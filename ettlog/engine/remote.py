@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ettlog.engine.wire import ANSWERS, answer_rows, task_of
 from ettlog.facts import SHAPES
+from ettlog.scratch import scratch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +43,7 @@ def load_formats(texts: str) -> FormatSet:
     from ettlog.parse import format as formats_of
 
     folders: list[Mapping[str, str]] = json.loads(texts)
-    with tempfile.TemporaryDirectory(prefix="ettlog-formats-") as root:
+    with tempfile.TemporaryDirectory(prefix="formats-", dir=scratch()) as root:
         for number, files in enumerate(folders):
             folder = Path(root) / str(number)
             folder.mkdir()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ettlog.engine.errors import answering, plain, quiet
 from ettlog.engine.shipping import bundle
 from ettlog.errors import EngineError, UsageError
+from ettlog.scratch import scratch
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -183,7 +184,7 @@ def _scratch(here: bool, beside: Path | None) -> Path:
     """Return a new folder for what relations hold meanwhile: the one told, else a temporary one, or beside the lake."""
     told = os.environ.get(SCRATCH)
     if not told and (here or beside is None):
-        return Path(tempfile.mkdtemp(prefix="ettlog-engine-"))
+        return Path(tempfile.mkdtemp(prefix="engine-", dir=scratch()))
     parent = Path(told) if told else Path(os.path.abspath(beside or ".")).parent  # noqa: PTH100  (a link stays one)
     folder = parent / f".ettlog-engine-{uuid.uuid4().hex[:12]}"
     try:

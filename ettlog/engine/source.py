@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from ettlog.errors import UsageError
+from ettlog.scratch import scratch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,7 +159,7 @@ def _read_all(asked: Asked) -> Iterator[pa.RecordBatch]:
     from ettlog import fleet
     from ettlog.ingest import IngestOptions, ingest
 
-    with tempfile.TemporaryDirectory(prefix="ettlog-source-") as folder:
+    with tempfile.TemporaryDirectory(prefix="source-", dir=scratch()) as folder:
         lake = Path(asked.path)
         if not _is_lake(asked.path):
             lake = Path(folder) / "lake"

@@ -20,6 +20,8 @@ Settle = Callable[..., None]
 
 LINE, TS, CLOCK, PATTERN, STEP, TARGET, DURATION = range(7)
 """Columns of a chunk of steps; further ones follow, the last one of a settled chunk is the launch."""
+BATCHES = 5
+"""From this tier on lines number the batches of an epoch: beside steps in the same source they are none."""
 NO_ROW = -2
 """Place of no line."""
 
@@ -59,6 +61,8 @@ def launches_of(steps: Iterable[tuple[Ints, Ints]], marks: Sequence[Mark], tiers
     launch = np.searchsorted(begins, lines, "right")
     best = np.full(len(begins) + 1, np.iinfo(np.int64).max)
     np.minimum.at(best, launch, tier)
+    if tier.min(initial=BATCHES) < BATCHES:  # a launch that ended before the trainer's first step made none
+        best[best >= BATCHES] = np.iinfo(np.int64).max
     return Launches(begins, best, frozenset(patterns[tier == best[launch]].tolist()))
 
 

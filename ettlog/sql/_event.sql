@@ -1,5 +1,5 @@
 -- One row per event, its launch numbered over the whole stream, undated lines given a neighbour's instant.
--- needs: event, step, _stream, _again
+-- needs: event, step, _stepped, _stream, _again
 -- key: content key of the source
 -- path: path of the file
 -- stream: the log the source is a part of
@@ -43,10 +43,9 @@ opened AS (
   FROM (
     SELECT stream, launch, part_no, line, ts FROM placed WHERE dated
     UNION ALL
-    SELECT s.stream, s.launches_before + t.launch, s.part_no, min(t.line), min_by(t.ts, t.line)
-    FROM step AS t JOIN _stream AS s ON s.key = t.key
-    WHERE t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none')
-    GROUP BY s.stream, s.launches_before + t.launch, s.part_no
+    SELECT s.stream, s.launches_before + t.launch, s.part_no, t.dated_line, t.dated_us
+    FROM _stepped AS t JOIN _stream AS s ON s.key = t.key
+    WHERE t.dated_line IS NOT NULL
   ) AS stamped
   WHERE launch > 1
 ),

@@ -24,7 +24,7 @@ WITH seen AS (
 ),
 named AS (
   SELECT *, upper(coalesce(state, '')) AS status,
-    lead(start_us) OVER (PARTITION BY job, id ORDER BY coalesce(start_us, submit_us), raw) AS follows_us
+    lead(start_us) OVER (PARTITION BY job, id ORDER BY coalesce(start_us, submit_us), raw, evidence) AS follows_us
   FROM allocation
 ),
 running AS (
@@ -48,7 +48,7 @@ timed AS (
 shared AS (
   SELECT *, row_number() OVER w AS nth, lead(first_us) OVER w AS next_us
   FROM timed
-  WINDOW w AS (PARTITION BY cluster, raw, submit_us, start_us ORDER BY first_us, job)
+  WINDOW w AS (PARTITION BY cluster, raw, submit_us, start_us ORDER BY first_us, job, evidence)
 )
 SELECT job, cluster, id, raw,
   CASE WHEN nth = 1 THEN least(submit_us, start_us) ELSE greatest(start_us, first_us) END AS submit_us,

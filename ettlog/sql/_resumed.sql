@@ -1,5 +1,5 @@
 -- One row per job name whose logs go on from what logs of another name saved: a job that was submitted again.
--- needs: event, step, source, alloc, setting, _named
+-- needs: event, _stepped, source, alloc, setting, _named
 -- name: name of the later logs
 -- root: name of the first logs of the job, which all of them bear
 -- rule: checkpoint folder, or resubmitted: the scheduler's name is the same
@@ -42,7 +42,7 @@ behind AS (
   WHERE l.loads AND NOT w.loads AND a.last_us <= b.first_us + 60000000
 ),
 counted AS (
-  SELECT n.name, min(t.step) AS first_step FROM step AS t JOIN _named AS n ON n.key = t.key
+  SELECT n.name, min(t.first_step) AS first_step FROM _stepped AS t JOIN _named AS n ON n.key = t.key
   WHERE n.name IN (SELECT name FROM behind) GROUP BY n.name
 ),
 member AS (

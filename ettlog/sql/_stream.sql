@@ -1,5 +1,5 @@
 -- One row per source: the stream it is a part of, and how many launches the parts before it hold.
--- needs: source, event, step, _named, _resumed
+-- needs: source, event, _stepped, _named, _resumed
 -- key: content key of the source
 -- no: number of the source over all sources
 -- path: path of the file
@@ -18,7 +18,7 @@ counted AS (
   FROM (
     SELECT key, launch FROM event
     UNION ALL
-    SELECT key, max(launch) FROM step GROUP BY key
+    SELECT key, launch FROM _stepped
   ) AS seen
   GROUP BY key
 )

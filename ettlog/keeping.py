@@ -1,0 +1,76 @@
+"""When relations are kept in a lake, which ones, and how a fleet takes them from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ettlog import database, kept
+from ettlog.config import FLAG
+from ettlog.relations import checks, relations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ettlog.config import Config
+    from ettlog.fleet import Fleet
+    from ettlog.lake import Lake
+
+ROWS = tuple(f"_{name}" for name in ("line", "work", "piece"))
+"""Relations with a row for every step line: they are made anew where an answer needs them, and never kept."""
+BEHIND = ("_phase", "_placed", "_save", "_steady")
+"""Steps between the public relations that answers read beside them."""
+
+
+@lru_cache(maxsize=1)
+def names() -> tuple[str, ...]:
+    """Return the relations that are kept: all public ones, and what answers, checks and `ROWS` need beside them."""
+    every = relations()
+    asking = [*checks().values(), *(every[row] for row in ROWS)]
+    wanted = {need for one in asking for need in one.needs} | {name for name in every if not name.startswith("_")}
+    wanted |= set(BEHIND)
+    return tuple(name for name in every if name in wanted and name not in ROWS)
+
+
+@dataclass
+class Keeper:
+    """The kept relations of an opened lake: read where they fit, made and written where they do not."""
+
+    lake: Lake
+    digest: str
+    index: kept.Index | None
+    may_write: bool
+
+    @classmethod
+    def of(cls, lake: Lake, config: Config) -> Keeper | None:
+        """Return the keeper of a lake; None for a lake that is assembled in no time."""
+        if sum(file.rows for _, _, file in lake.state.listed()) < kept.KEEP_ROWS:
+            return None
+        digest = kept.digest(lake, config, database.engine())
+        # what one call asks for by a flag is not what the next call will ask for
+        usual = not any(config.origins.get(key) == FLAG for key in kept.shaping(config))
+        return cls(lake, digest, kept.current(lake.path, digest), usual)
+
+    def give(self, fleet: Fleet, name: str) -> bool:
+        """Put a relation into the fleet's database, if it is kept; make and keep all of them where they are stale."""
+        if name not in names():
+            return False
+        if self.index is None:
+            self.index = kept.Index("")
+            fleet.assemble(names())
+            self._write(fleet)
+            return True
+        if name not in self.index.files:
+            return False
+        path, types = self.index.path(self.lake.path, name), self.index.files[name].types
+        return database.load(fleet.connection, name, path, types)
+
+    def _write(self, fleet: Fleet) -> None:
+        if self.may_write:
+            kept.write(self.lake, self.digest, self._writings(fleet))
+
+    def _writings(self, fleet: Fleet) -> Iterator[kept.Writing]:
+        for name in names():
+            rows = fleet.ordered(name)
+            yield kept.Writing(name, fleet.shape(name), rows.to_arrow_reader)

@@ -1,0 +1,17 @@
+-- One row per launch of a source with step lines: what they span.
+-- needs: step
+-- key: content key of the source
+-- launch: number of the launch in the source
+-- first_step: first step printed
+-- last_step: last step printed
+-- step_lines: number of step lines
+-- first_us: first instant
+-- last_us: last instant
+-- dated_line: first line with an instant of its own
+-- dated_us: its instant
+-- Each step line is read here once, for all that asks no more of it.
+SELECT key, launch, min(step) AS first_step, max(step) AS last_step, count(*) AS step_lines, min(ts) AS first_us, max(ts) AS last_us,
+  min(line) FILTER (WHERE ts IS NOT NULL AND clock NOT IN ('carried', 'none')) AS dated_line,
+  min_by(ts, line) FILTER (WHERE ts IS NOT NULL AND clock NOT IN ('carried', 'none')) AS dated_us
+FROM step
+GROUP BY key, launch
