@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture fuzz mutate spark docs clean
+.PHONY: help demo test check bench torture fuzz mutate spark lock offline docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -53,6 +53,18 @@ bench: $(VENV)/.testing  ## Measure the speed of reading beside ripgrep, and kee
 
 torture: $(VENV)/.testing  ## Injure ettlog in every way its tests know, at full length, and write docs/torture.md
 	$(BIN)/python -m tests.torture --write docs/torture.md
+
+lock: $(VENV)/.made  ## Lock all requirements with hashes anew, and write the bill of materials
+	$(BIN)/pip install -q --disable-pip-version-check uv
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --all-extras --no-annotate --no-header \
+	  setup.cfg -o requirements/all.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  -c requirements/all.txt setup.cfg -o requirements/ettlog.txt
+	$(BIN)/python -m tests.sbom
+
+offline: check  ## Run all tests in a network namespace that has loopback only (Linux)
+	unshare --map-root-user --net sh -c 'ip link set lo up; exec "$$@"' sh \
+	  $(BIN)/python -m pytest -n $(JOBS) --randomly-seed=$(SEED) tests
 
 FUZZ_SECONDS ?= 45
 

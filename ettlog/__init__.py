@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ettlog.scale import at_scale as at_scale
     from ettlog.snapshot import snapshot as snapshot
     from ettlog.status import status as status
+    from ettlog.support import support_bundle as support_bundle
     from ettlog.terms import terms as terms
     from ettlog.timeline import timeline as timeline
     from ettlog.what_if import what_if as what_if
@@ -60,6 +61,7 @@ _HOMES = {
     "snapshot": "snapshot",
     "rollouts": "rollouts",
     "status": "status",
+    "support_bundle": "support",
     "terms": "terms",
     "timeline": "timeline",
     "what_if": "what_if",
@@ -67,8 +69,9 @@ _HOMES = {
 """Public name -> the module that holds it."""
 
 __all__ = [
-    "EttlogError", "Fleet", "advise", "alerts", "at_scale", "attribute", "check", "compare", "ett", "explain", "ingest",
-    "jobs", "merge", "open", "plan", "reliability", "rollouts", "snapshot", "status", "terms", "timeline", "what_if",
+    "EttlogError", "Fleet", "advise", "alerts", "at_scale", "attribute", "check", "compare", "ett", "explain",
+    "ingest", "jobs", "merge", "open", "plan", "reliability", "rollouts", "snapshot", "status", "support_bundle",
+    "terms", "timeline", "what_if",
 ]  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ettlog import aliases, discover, guard, lake, listed, shards, workers
 from ettlog import config as config_of
-from ettlog import discover, guard, lake, listed, shards, workers
 from ettlog.commit import STATES, Committer, FileReport, IngestReport
 from ettlog.config import Config
 from ettlog.manifest import SourceEntry
@@ -56,6 +56,8 @@ class IngestOptions:
     """Read this share of the files, into a lake of its own inside the lake, for `merge`."""
     group_readable: bool = False
     """Let the group of the lake's folder read it, from now on."""
+    pseudonyms: bytes | None = None
+    """Secret key of the pseudonyms that stand for names of users, hosts and jobs; a lake has one key or none."""
     patience_s: float = 60.0
     """How long to wait for another ingest of the same lake."""
     reader: Reader | None = None
@@ -88,11 +90,15 @@ def ingest(
     from ettlog.parse import format_sets
 
     options = options or IngestOptions()
+    if options.reader is not None and options.pseudonyms is not None:
+        aliases.refuse_engine()
     folder, paths = Path(lake_path), [Path(root) for root in roots]
     own = discover.own_files(paths)
     copy = own.get(lake.CONFIG_NAME, _copy_of(lake.CONFIG_NAME, folder, options.shard))
     settings = options.config or config_of.load(lake_copy=copy)
     found = find(paths, folder, options, settings)
+    if options.pseudonyms:
+        found.files.sort(key=lambda file: aliases.name(file.name, options.pseudonyms))
     copies = {name: _own_bytes(name, path) for name, path in sorted(own.items())}
     folders = format_sets.folders(settings.format_dirs, options.format_dirs)
     formats = formats_of.load_all(folders)
@@ -100,6 +106,7 @@ def ingest(
     with _writer(folder, options) as writer:
         if options.group_readable:
             guard.share_with_group(folder)
+        aliases.refuse_other(writer.state, folder, options.pseudonyms)
         report.problems.extend(writer.state.problems)
         report.copies.extend(name for name, data in copies.items() if writer.keep_copy(name, data))
         tasks = [_task(file, writer, settings, options) for file in found.files]
@@ -165,12 +172,15 @@ def _workers_for(files: Sequence[discover.LogFile]) -> int:
 
 
 def _task(file: discover.LogFile, writer: lake.Writer, settings: Config, options: IngestOptions) -> workers.Task:
-    entry = writer.state.current.get(file.name)
+    name = aliases.name(file.name, options.pseudonyms)
+    entry = writer.state.current.get(name)
     known = None
     if entry is not None and not writer.broken(_owner(entry, writer)):
         known = workers.Known(entry.bytes, entry.digest, entry.key, entry.text)
     zone = None if options.zone else settings.text("sacct.zone")
-    return workers.Task(file.name, file.path, scan_options(file.name, settings, options), known, zone)
+    return workers.Task(
+        name, file.path, scan_options(file.name, settings, options), known, zone, options.pseudonyms
+    )
 
 
 def _owner(entry: SourceEntry, writer: lake.Writer) -> SourceEntry:

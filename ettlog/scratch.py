@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 NAME = "ettlog"
@@ -19,20 +19,21 @@ def scratch(environ: Mapping[str, str] | None = None) -> Path:
     """
     environ = os.environ if environ is None else environ
     for folder in _wanted(environ):
-        if _private(folder):
+        if folder.is_absolute() and _private(folder):
             return folder
     return Path(tempfile.mkdtemp(prefix=f"{NAME}-"))
 
 
-def _wanted(environ: Mapping[str, str]) -> list[Path]:
-    found = [Path(environ["TMPDIR"])] if environ.get("TMPDIR") else []
+def _wanted(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the folders to try; `tempfile` is asked last, for it writes a file to find out where it can."""
+    if environ.get("TMPDIR"):
+        yield Path(environ["TMPDIR"])
     if cache := environ.get("XDG_CACHE_HOME"):
-        found.append(Path(cache) / NAME)
+        yield Path(cache) / NAME
     if home := environ.get("HOME"):
-        found.append(Path(home) / ".cache" / NAME)
+        yield Path(home) / ".cache" / NAME
     if hasattr(os, "geteuid"):
-        found.append(Path(tempfile.gettempdir()) / f"{NAME}-{os.geteuid()}")
-    return [folder for folder in found if folder.is_absolute()]
+        yield Path(tempfile.gettempdir()) / f"{NAME}-{os.geteuid()}"
 
 
 def _private(folder: Path) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ettlog.parse.blocks import Reader as Source
     from ettlog.parse.format import FormatSet
     from ettlog.parse.parsed import Parsed, ScanOptions
+    from ettlog.parse.pseudonyms import Pseudonyms
     from ettlog.parse.records import Reader
 
 SAME, PARSED, REJECTED = "same", "parsed", "rejected"
@@ -56,6 +57,8 @@ class Task:
     known: Known | None = None
     record_zone: str | None = None
     """Zone of the local times of self-describing records, where it is not the one of `options`."""
+    pseudonyms: bytes | None = None
+    """Key of the pseudonyms that stand for names of users, hosts and jobs; without one names stay."""
 
 
 @dataclass
@@ -145,6 +148,7 @@ def _read(task: Task, formats: FormatSet) -> Answer:
 
 def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
     from ettlog.parse import records, redaction, scan
+    from ettlog.parse.pseudonyms import Pseudonyms
 
     parsed = reader.read(task.path, task.options) if reader else scan.scan_open(source, formats, task.options)
     if not parsed.formats and (hint := records.advice(task.path)):
@@ -153,21 +157,27 @@ def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet
     if old:
         relation = REPARSED if parsed.digest == old else GROWN if begins else REPLACED
     tables = {"event": parsed.events, "step": parsed.steps, "alloc": parsed.allocs}
-    tables = {table: redaction.cleaned(table, facts) for table, facts in tables.items()}
+    names = Pseudonyms(task.pseudonyms) if task.pseudonyms else None
+    tables = {
+        table: redaction.cleaned(table, facts, names.changes(table) if names else ()) for table, facts in tables.items()
+    }
     rows = {table: tables[table].num_rows for table in TABLES}
     return Answer(
         task.name,
         PARSED,
         key=content.key_of(parsed.text or parsed.digest, formats.fingerprint, task.options),
         relation=relation,
-        facts=_facts(parsed) | {"rules": content.rules_of(formats.fingerprint, task.options)},
+        facts=_facts(parsed, names) | {"rules": content.rules_of(formats.fingerprint, task.options)},
         rows=rows,
         tables={table: parquet(table, tables[table]) for table in TABLES if rows[table]},
     )
 
 
-def _facts(parsed: Parsed) -> dict[str, Any]:
+def _facts(parsed: Parsed, names: Pseudonyms | None = None) -> dict[str, Any]:
     from ettlog.parse.redaction import redact_text, stored
+
+    hints = {name: stored(str(value)) for name, value in parsed.hints.items()}
+    sentences = [names.sentence(text, hints) if names else text for text in parsed.inferences]
 
     return {
         "digest": parsed.digest,
@@ -177,9 +187,9 @@ def _facts(parsed: Parsed) -> dict[str, Any]:
         "n_lines": parsed.n_lines,
         "formats": {name: count for name, count in parsed.formats.items() if count},
         "state": parsed.state,
-        "inferences": tuple(map(redact_text, parsed.inferences)),
-        "unmatched": dict(parsed.unmatched),
-        "hints": {name: stored(str(value)) for name, value in parsed.hints.items()},
+        "inferences": tuple(map(redact_text, sentences)),
+        "unmatched": {} if names else dict(parsed.unmatched),  # a shape holds the words of its line
+        "hints": names.hints(hints) if names else hints,
         "first_us": parsed.first_us,
         "last_us": parsed.last_us,
         "clock": parsed.clock,

@@ -18,12 +18,12 @@ LAYERS = (
     {"errors", "lifecycle", "schema", "scratch", "sink", "markup", "windows", "conventions"},
     {"parse"},
     {"config", "settings"},
-    {"lake", "ingest", "manifest", "durable", "guard", "confine", "discover", "workers", "content", "identity"}
-    | {"commit", "listed", "merge", "objects", "shards", "kept"},
+    {"lake", "ingest", "manifest", "durable", "guard", "discover", "workers", "content", "identity"}
+    | {"confine", "aliases", "commit", "listed", "merge", "objects", "shards", "kept"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
-    | {"check", "jobs", "joins", "timeline", "status", "explain", "lacks"}
+    | {"check", "jobs", "joins", "timeline", "status", "support", "explain", "lacks"}
     | {"terms", "recovery", "unsaid", "explain_rows"}
     | {"alerts", "nodes", "scale", "warm"}
     | {"compare", "compare_means", "pairs", "reliability", "advise", "what_if", "plan"}

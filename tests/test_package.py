@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import shutil
 import subprocess
@@ -63,24 +64,27 @@ def test_version_is_in_the_changelog() -> None:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel from a copy of the package and the files that describe it."""
-    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    shutil.copytree(ROOT / "ettlog", source / "ettlog", ignore=shutil.ignore_patterns("__pycache__"))
+    return built(tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel"))
+
+
+def built(source: Path, out: Path) -> Path:
+    """Copy the package and the files that describe it, build the wheel of them, and return it."""
+    shutil.copytree(
+        ROOT / "ettlog", source / "ettlog", ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile
+    )
     for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source / name)
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(out),
-        str(source),
-    ]
-    subprocess.run(command, check=True, capture_output=True)
+        shutil.copyfile(ROOT / name, source / name)
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(out), str(source)]
+    subprocess.run(pip, check=True, capture_output=True, env={**os.environ, "SOURCE_DATE_EPOCH": "1735689600"})
     return next(out.glob("*.whl"))
+
+
+@pytest.mark.slow
+def test_wheel_built_twice_is_the_same(wheel: Path, tmp_path: Path) -> None:
+    """Built from another folder at another time, with the same SOURCE_DATE_EPOCH, the wheel is the same to the byte."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "out").mkdir()
+    assert built(tmp_path / "other", tmp_path / "out").read_bytes() == wheel.read_bytes()
 
 
 @pytest.mark.slow

@@ -47,6 +47,7 @@ COMMANDS = {
     "schema": "Show the relations, or the columns of one.",
     "check": "Check that the lake and its relations hold together.",
     "simulate": "Write a simulated fleet as logs, with the truth beside them.",
+    "support-bundle": "Write versions and counts to send along with a report of a defect.",
     "completion": "Print the completion script of a shell.",
 }
 """Every command with its sentence, in the order a newcomer needs them; NAME is `ettlog.cli.NAME.command`.

@@ -67,6 +67,16 @@ BAD_LINES = ("bad_time", "bad_record", "long", "torn")
     "--max-rejected",
     help="Exit 3 when more lines than this were meant to be read and could not be; a number, or a share such as 1%.",
 )
+@click.option(
+    "--pseudonymize",
+    is_flag=True,
+    help="Keep pseudonyms in place of the names of users, hosts and jobs; joins and results stay the same.",
+)
+@click.option(
+    "--pseudonym-key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File with the key of the pseudonyms, made where it is not there; by default LAKE.key beside the lake.",
+)
 @click.option("--group-readable", is_flag=True, help="Let your group read the lake: folders 0750, files 0640.")
 @click.option("--dry-run", is_flag=True, help="Show which files would be read, and read none.")
 @click.option(
@@ -84,7 +94,7 @@ def command(ctx: click.Context, /, logs: tuple[Path, ...], lake: Path, **options
     each, into one lake and without a common lock; `ettlog merge` puts the shares together.
     """
     limit = _limit(options["max_rejected"])
-    chosen = _chosen(logs, options)
+    chosen = _chosen(logs, lake, options)
     roots = tuple(path for path in logs if str(path) != "-")
     if options["dry_run"]:
         _dry_run(roots, lake, chosen)
@@ -107,7 +117,7 @@ def command(ctx: click.Context, /, logs: tuple[Path, ...], lake: Path, **options
         ctx.exit(TOO_MANY_REJECTED)
 
 
-def _chosen(logs: tuple[Path, ...], options: dict[str, Any]) -> IngestOptions:
+def _chosen(logs: tuple[Path, ...], lake: Path, options: dict[str, Any]) -> IngestOptions:
     """Return the options of an ingest; the list of files is read here."""
     from ettlog import listed, shards
     from ettlog.config import load
@@ -127,6 +137,7 @@ def _chosen(logs: tuple[Path, ...], options: dict[str, Any]) -> IngestOptions:
         sacct_delimiter=options["sacct_delimiter"],
         format_dirs=options["formats"],
         group_readable=options["group_readable"],
+        pseudonyms=_key(lake, options),
         config=load(options["config"]) if options["config"] else None,
         reader=_reader(options["engine"]),
         files=None if source is None else tuple(listed.read(source)),
@@ -140,6 +151,14 @@ def _run(
     import ettlog
 
     return ettlog.ingest(roots, lake, options=chosen, progress=progress)
+
+
+def _key(lake: Path, options: dict[str, Any]) -> bytes | None:
+    from ettlog import aliases
+
+    if not options["pseudonymize"] and options["pseudonym_key"] is None:
+        return None
+    return aliases.key_of(options["pseudonym_key"] or aliases.key_path(lake))
 
 
 def _keep(lake: Path) -> None:

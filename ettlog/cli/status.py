@@ -71,7 +71,7 @@ def command(lake: Path, joins: bool, clocks: bool, limits: bool, jobs: tuple[str
         emit(linked.joined(fleet, jobs) if joins else linked.clocked(fleet), out)
         return
     frame = ettlog.status(fleet)
-    said = [*notes(frame, fleet), *lacks(fleet, registry=True), *(contained() if out.verbose else ())]
+    said = [*_aliased(fleet), *notes(frame, fleet), *lacks(fleet, registry=True), *(contained() if out.verbose else ())]
     emit(View(frame, header(frame, lake), said, SHOWN, readable(frame)), out)
 
 
@@ -82,6 +82,12 @@ def header(frame: pl.DataFrame, lake: Path) -> list[str]:
 
     fates = ", ".join(f"{frame[name].sum():,} {name}" for name in OUTCOMES if frame[name].sum())
     return [f"{lake}: {count(frame.height, 'file')}, {count(int(frame['n_lines'].sum()), 'line')}: {fates or 'none'}"]
+
+
+def _aliased(fleet: Any) -> list[str]:
+    from ettlog import aliases
+
+    return aliases.told(fleet.lake.sources()) if fleet.lake else []
 
 
 def contained() -> list[str]:

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 import ettlog
-from ettlog import plot
+from ettlog import aliases, plot
 from ettlog.errors import NoDataError
 from ettlog.report import credit, failures, jobs, quality, wall
 from ettlog.report.page import Notes, Page, Section, render
@@ -72,4 +72,5 @@ def _title(scope: Scope) -> str:
 
 def _lines(scope: Scope) -> list[str]:
     made = f"made by ettlog {ettlog.__version__}: ettlog report {shlex.join(scope.options())}".rstrip()
-    return [*scope.described(), made]
+    entries = scope.fleet.lake.sources() if scope.fleet.lake else []
+    return [*scope.described(), *aliases.told(entries), made]
