@@ -91,8 +91,9 @@ def units(pattern: Pattern, tree: Any) -> Iterable[tuple[bytes, bytes]]:
 
 def texts(regex: re.Pattern[Any]) -> Iterable[tuple[bytes, bytes]]:
     """Yield (beginning, repeated unit) for any regex, as `units` does for the pattern of a format, and blanks."""
-    source = regex.pattern if isinstance(regex.pattern, bytes) else regex.pattern.encode()
-    heads = _heads(_parser.parse(source, regex.flags & ~re.UNICODE))
+    source = regex.pattern if isinstance(regex.pattern, bytes) else regex.pattern.encode("ascii", "ignore")
+    whole = isinstance(regex.pattern, bytes) or regex.pattern.isascii()  # no bytes stand for other characters
+    heads = _heads(_parser.parse(source, regex.flags & ~re.UNICODE)) if whole else []
     found = {(b"", alphabet) for _, alphabet in heads} | {(b"", head + alphabet) for head, alphabet in heads}
     found |= {(head, alphabet) for head, alphabet in heads} | {(b"", b" "), (b"", b"\n"), (b"a", b" "), (b"{", b" ")}
     yield from sorted(unit for unit in found if unit[1])
