@@ -24,7 +24,11 @@ from ettlog.parse.sacct_rows import ASSUMED
 NAME = "scontrol"
 MAX_RECORD: Final = 1 << 20
 _BEGIN = re.compile(rb"JobId=(?:\d{1,18}(?:[_+][\d\[\]%,*-]{1,4096})?) (?:\S{1,64}=\S{0,256} ){0,6}(?:Job)?Name=")
-_SNIFF = re.compile(rb"^JobId=\d{1,18}\S{0,80}+ (?:[^\s=]{1,64}+=\S{0,256}+ ){0,6}(?:Job)?Name=.*\n?[^\n]*\bUserId=", re.M)
+_SNIFF = re.compile(
+    rb"^JobId=\d{1,18}\S{0,80}+ (?:[^\s=]{1,64}+=\S{0,256}+ ){0,6}(?:Job)?Name="
+    rb"(?=[^\n]*\bUserId=|[^\n]*+\n[^\n]*\bUserId=)",
+    re.M,
+)
 _PAIR = re.compile(r"(?:^|(?<=\s))([A-Z][A-Za-z0-9/:_-]{0,40})=(\S*)")
 _NAME = re.compile(r"(?:^|\s)(?:Job)?Name=(.*?)(?=\s*\n|\s+UserId=|$)")
 _TIMES = ("SubmitTime", "EligibleTime", "StartTime", "EndTime")
