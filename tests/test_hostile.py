@@ -163,7 +163,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", lakes.LAKES)
 def test_lakes_from_a_stranger(lake: Path, tmp_path: Path, name: str) -> None:
-    """Such a lake is read or refused in four parts; nothing is written, and nothing in it is run."""
+    """Such a lake is read or refused in four parts; nothing in it is run, and nothing is written but relations kept."""
     change, codes, says = lakes.LAKES[name]
     mine = tmp_path / "date=2031" / "lake"
     shutil.copytree(lake, mine)
@@ -178,4 +178,4 @@ def test_lakes_from_a_stranger(lake: Path, tmp_path: Path, name: str) -> None:
             ran = ettlog(*words, "--lake", mine)
             assert ran.faults((*codes, 1) if words[0] == "check" else codes) == []
             assert says in ran.err.decode() or words[0] == "check"
-    assert changed == []
+    assert [path for path in changed if not path.startswith(str(mine / "relations"))] == []
