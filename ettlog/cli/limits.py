@@ -45,10 +45,11 @@ def limits_in_force(config: Config | None) -> View:
     from ettlog.settings import KEY_BY_NAME
     from ettlog.tables import Shown, View
 
-    rows = [
-        (one.key, int(one.value), one.origin, KEY_BY_NAME[one.key].meaning)
-        for one in (config or Config()).effective()
-        if one.key.startswith("limits.")
+    mine = [one for one in (config or Config()).effective() if one.key.startswith("limits.")]
+    texts = {one.key: str(one.value or "-") for one in mine if not isinstance(one.value, int)}
+    rows: list[tuple[str, int | None, str, str]] = [
+        (one.key, None if one.key in texts else int(one.value), one.origin, KEY_BY_NAME[one.key].meaning)
+        for one in mine
     ]
     rows += [(limit.name, limit.value, "built in", limit.meaning) for limit in fixed()]
     frame = pl.DataFrame(rows, schema=["limit", "value", "origin", "meaning"], orient="row")
@@ -59,7 +60,11 @@ def limits_in_force(config: Config | None) -> View:
         Shown("meaning", "meaning"),
     )
     notes = ["set a key that begins with limits. in ettlog.toml, or for one call with --set KEY=VALUE"]
-    told = pl.Series("told", [f"{value:,}" if "year" not in name else str(value) for name, value, *_ in rows])
+    told = pl.Series("told", [texts.get(name) or _told(name, value) for name, value, *_ in rows])
     return View(
         frame, ["limits: beyond them input is counted and not read, or refused"], notes, shown, frame.with_columns(told)
     )
+
+
+def _told(name: str, value: int | None) -> str:
+    return f"{value:,}" if "year" not in name else str(value)

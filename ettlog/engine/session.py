@@ -21,6 +21,7 @@ from ettlog.errors import EngineError, UsageError
 from ettlog.scratch import scratch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
     from typing import Self
 
@@ -158,9 +159,25 @@ def _sail() -> Any:
     return server
 
 
+@contextlib.contextmanager
+def _main_with_file() -> Iterator[None]:
+    """Give a program that was read from a string (`python -c`, a worker) a file: without one, pyspark takes it for a
+    run of its own doctests when it is imported, and looks for Spark's tests."""
+    main = sys.modules["__main__"]
+    bare = getattr(main, "__spec__", None) is None and not hasattr(main, "__file__")
+    if bare:
+        main.__file__ = "<string>"
+    try:
+        yield
+    finally:
+        if bare:
+            del main.__file__
+
+
 def _connected(address: str) -> Any:
     """Return a new session by Spark Connect."""
-    from pyspark.sql.connect.session import SparkSession
+    with _main_with_file():
+        from pyspark.sql.connect.session import SparkSession
 
     spark = SparkSession.builder.remote(address).create()
     for key, value in SETTINGS.items():
