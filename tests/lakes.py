@@ -82,6 +82,7 @@ ASKED = {
     "before": ["finch-7b"],
     "after": ["wren-3b"],
     "file": [str(ROOT / "ettlog/parse/formats/slurm_srun.toml")],
+    "logs": [str(TINY / "robin-1b.log")],
 }
 """Words for the arguments that mean something in a lake, by the argument's name."""
 OPTIONS = {"what-if": ["--halve", "restore"], "simulate": ["--models", "1", "--jobs", "1", "--days", "2"]}

@@ -68,3 +68,4 @@ def _ended_after(interrupt: Callable[[], None], seconds: float) -> Iterator[None
         ) from error
     finally:
         timer.cancel()
+        timer.join()  # a thread that still waits when the interpreter ends aborts the process
