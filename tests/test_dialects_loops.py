@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ettlog import fleet
 from ettlog.ingest import ingest
-from ettlog.parse import format as formats
 from ettlog.parse.decode import word_span
-from ettlog.parse.parsed import ScanOptions
-from ettlog.parse.scan import scan
 from tests.assembly import starts, stepping
+from tests.dialects import read
 from tests.tables import Log
 from tests.tables import fleet as assembled
 
-FORMATS = formats.load_all()
 MS = 1_000
 
 PRIMUS = (
@@ -31,13 +27,6 @@ MINDFORMERS = (
     "2031-03-09 08:05:00,123 - mindformers[mindformers/core/callback/callback.py:314] - INFO - "
     "{{ Epoch:[  {}/  3], step:[   20/  500], loss: 10.7, per_step_time: 1015ms, lr: 1.2e-06, overflow cond: False"
 ).format
-
-
-def read(folder: Path, *lines: str) -> Any:
-    """Return what is read from a log of these lines."""
-    path = folder / "train.log"
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return scan(path, FORMATS, ScanOptions())
 
 
 def kinds(folder: Path, *lines: str) -> list[tuple[str, int | None, int | None]]:

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ettlog.parse import format as formats
-from ettlog.parse.parsed import ScanOptions
-from ettlog.parse.scan import scan
+from tests.dialects import read
 
-FORMATS = formats.load_all()
 SECOND = 1_000_000
-
-
-def read(folder: Path, *lines: str) -> Any:
-    """Return what is read from a log of these lines."""
-    path = folder / "train.log"
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return scan(path, FORMATS, ScanOptions())
 
 
 def steps(folder: Path, *lines: str) -> list[tuple[int, int | None, int | None]]:

@@ -12,8 +12,8 @@ from ettlog.lifecycle import CAUSE_ROWS, CAUSES
 from ettlog.parse import format as formats
 from ettlog.parse.parsed import ScanOptions
 from ettlog.parse.scan import scan
+from tests.dialects import FORMATS, read
 
-FORMATS = formats.load_all()
 PATTERNS = [pytest.param(one, id=f"{one.format}.{one.name}") for one in FORMATS.patterns if not one.ignore]
 MINUTE = 60_000_000
 OMP = "torch/distributed/run.py:852] Setting OMP_NUM_THREADS environment variable for each process to be 1"
@@ -26,13 +26,6 @@ NEMO_BAR = (
 RENAMED = (
     "I0309 08:31:04.123456 140001112223334 atomicity.py:289] Renaming /r/40.orbax-checkpoint-tmp-3{} to /r/40{}"
 ).format
-
-
-def read(folder: Path, *lines: str) -> Any:
-    """Return what is read from a log of these lines."""
-    path = folder / "train.log"
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return scan(path, FORMATS, ScanOptions())
 
 
 def steps(folder: Path, *lines: str, launch: bool = False) -> list[Any]:

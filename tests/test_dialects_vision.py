@@ -9,11 +9,8 @@ import pytest
 
 from ettlog import fleet
 from ettlog.ingest import ingest
-from ettlog.parse import format as formats
-from ettlog.parse.parsed import ScanOptions
-from ettlog.parse.scan import scan
+from tests.dialects import read
 
-FORMATS = formats.load_all()
 MS = 1_000
 
 IMAGENET = "Epoch: [{}][{:>4}/400]\tTime  0.250 ( 0.310)\tData  0.000 ( 0.051)\tLoss 6.9e+00 (6.9e+00)".format
@@ -36,13 +33,6 @@ DETECTRON = (
     "[03/09 08:{:02d}:00 d2.utils.events]:  eta: 0:30:00  iter: {}  total_loss: 1.21  loss_cls: 0.61    "
     "time: 0.2500  last_time: 0.2412  data_time: 0.01  last_data_time: 0.01   lr: 1.9e-05  max_mem: 4000M"
 ).format
-
-
-def read(folder: Path, *lines: str) -> Any:
-    """Return what is read from a log of these lines."""
-    path = folder / "train.log"
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return scan(path, FORMATS, ScanOptions())
 
 
 def kinds(folder: Path, *lines: str) -> list[tuple[str, int | None]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ettlog.cli import COMMANDS
-from ettlog.cli.options import lake, quiet_options
+from ettlog.cli.options import file_option, lake, quiet_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,13 +28,7 @@ BINARY = ("perfetto",)
 @click.option("-j", "--job", "jobs", multiple=True, help="Export only jobs whose name matches a glob; repeatable.")
 @click.option("-m", "--model", "models", multiple=True, help="Export only jobs whose model matches a glob; repeatable.")
 @lake
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    help="Write to this file, whole or not at all; - is stdout, the default.",
-)
+@file_option
 @quiet_options
 def command(
     form: str,

@@ -95,6 +95,14 @@ _path = click.option(
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     help="Write the result to a file, whole or not at all; - is stdout.",
 )
+file_option = click.option(
+    "-o",
+    "--output",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="Write to this file, whole or not at all; - is stdout, the default.",
+)
+"""Where a command writes what is no table."""
 _columns = click.option("--columns", help="Show only these columns of the result, separated by commas, in this order.")
 _header = click.option("-n", "--no-header", is_flag=True, help="Leave out header lines: sentences and column names.")
 _raw = click.option(

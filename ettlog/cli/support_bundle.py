@@ -7,18 +7,12 @@ from pathlib import Path
 import click
 
 from ettlog.cli import COMMANDS
-from ettlog.cli.options import lake, quiet_options
+from ettlog.cli.options import file_option, lake, quiet_options
 
 
 @click.command("support-bundle", short_help=COMMANDS["support-bundle"])
 @lake
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    help="Write to this file, whole or not at all; - is stdout, the default.",
-)
+@file_option
 @quiet_options
 def command(lake: Path, path: Path | None, quiet: bool, verbose: int) -> None:
     """Write versions and counts as JSON: of files, lines, rows, formats, clocks and findings.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
@@ -12,7 +13,8 @@ from ettlog.parse.parsed import Parsed, ScanOptions
 HEAD = 1 << 16
 """Bytes of text a reader is shown to know its input by."""
 
-_BOM = b"\xef\xbb\xbf"
+_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(\S)")
+"""The first byte of a text behind a byte order mark and blanks; the head is not copied to find it."""
 _JSON = b"{["
 
 
@@ -42,7 +44,7 @@ class Reader(NamedTuple):
 
     def sniff(self, head: bytes, options: ScanOptions) -> bool:
         """Tell whether the reader knows an input by its head."""
-        if self.opens and head.removeprefix(_BOM).lstrip()[:1] not in [bytes((one,)) for one in self.opens]:
+        if self.opens and ((first := _FIRST.match(head)) is None or first[1] not in self.opens):
             return False
         if self.marks and not any(mark in head for mark in self.marks):
             return False
