@@ -32,7 +32,7 @@ from tests.conftest import ROOT
 from tests.lakes import commands, make, open_once, words
 
 TABLES = [name for name, one in commands().items() if any("--format" in item.opts for item in one.params)]
-VERBS = ("Read", "Write", "Print", "Simulate", "Draft", "Make", "Export", "Save", "Draw")
+VERBS = ("Read", "Write", "Print", "Simulate", "Draft", "Make", "Export", "Save", "Draw", "Merge")
 """How the sentence of a command begins that makes a file, a folder or a script in place of a table."""
 
 

@@ -60,7 +60,7 @@ safe AS (
   GROUP BY p.gid - p.k
 ),
 torn AS (
-  SELECT p.gid, p.gid - p.k AS jid, max(l.step) + (least(min(t.ended_us), min(p.held_to_us)) - max(l.at_us)) // max(y.steady_us) + 1 AS step
+  SELECT p.gid, p.gid - p.k AS jid, max(l.step) + (least(min(t.ended_us), min(p.held_to_us)) - max(l.at_us)) // nullif(max(y.steady_us), 0) + 1 AS step
   FROM _placed AS p JOIN _start AS t ON t.job = p.job AND t.k = p.k
   LEFT JOIN _line AS l ON l.gid = p.gid LEFT JOIN _steady AS y ON y.gid = p.gid
   WHERE p.steps_cut GROUP BY p.gid, p.gid - p.k
