@@ -123,7 +123,9 @@ def fill(
     copy_in(con, name, shape, None)
     if rows:  # not by way of Arrow: DuckDB then imports pandas, half a second where that is installed
         lists = ", ".join(f"unnest(?::{kind}[])" for kind in shape.values())
-        con.execute(f"INSERT INTO {ident(name)} SELECT {lists}", [[row.get(key) for row in rows] for key in shape])
+        con.execute(
+            "INSERT INTO " + ident(name) + " SELECT " + lists, [[row.get(key) for row in rows] for key in shape]
+        )
 
 
 def copy_in(
