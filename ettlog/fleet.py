@@ -73,6 +73,10 @@ def use_engine(name: str) -> Callable[[], None]:
     return lambda: _engine.remove(name)
 
 
+_statements: dict[str, duckdb.Statement] = {}
+"""What makes each relation, parsed once for all fleets of a process: a quarter of the work of a small one."""
+
+
 @dataclass
 class Fleet:
     """Facts and the relations over them; relations are computed when first asked for and kept."""
@@ -246,8 +250,13 @@ class Fleet:
         relation = relations()[name]
         for need in relation.needs:
             self._compute(need)
-        self.connection.execute(f"CREATE TEMP TABLE {ident(name)} AS " + relation.query)
+        self.connection.execute(self._read_once(f"CREATE TEMP TABLE {ident(name)} AS " + relation.query))
         self._done.add(name)
+
+    def _read_once(self, query: str) -> duckdb.Statement:
+        if query not in _statements:
+            _statements[query] = self.connection.extract_statements(query)[0]
+        return _statements[query]
 
     def _admit(self, query: str) -> None:
         """Refuse what is not exactly one SELECT, or the plain EXPLAIN of one."""
