@@ -1,0 +1,43 @@
+"""Which processes have stopped to read: a worker that takes nothing in for ten minutes hangs over its file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+STALLED_S = 600.0
+"""Seconds without a byte read after which a worker is taken to hang."""
+LOOK_S = 5.0
+"""Seconds between two looks at the workers."""
+
+
+class Watch:
+    """What each process had read when it was last seen to read more."""
+
+    def __init__(self) -> None:
+        """Begin to know no process."""
+        self._seen: dict[int, tuple[int, float]] = {}
+
+    def forget(self, pid: int) -> None:
+        """Begin anew with a process, which has been given other work."""
+        self._seen.pop(pid, None)
+
+    def stalled(self, pid: int) -> bool:
+        """Tell whether a process has read nothing for STALLED_S; False where the system does not tell what it reads."""
+        taken, now = _taken(pid), time.monotonic()
+        if taken is None:
+            return False
+        before, since = self._seen.setdefault(pid, (taken, now))
+        if taken != before:
+            self._seen[pid] = (taken, now)
+            return False
+        return now - since > STALLED_S
+
+
+def _taken(pid: int) -> int | None:
+    """Return how many bytes a process has asked the system for so far (Linux: `rchar` of its I/O account)."""
+    try:
+        lines = Path(f"/proc/{pid}/io").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("rchar")), None)
