@@ -224,7 +224,8 @@ def test_a_file_whose_reader_died_makes_exit_code_3(tmp_path: Path, monkeypatch:
         return workers.Answer(task.name, workers.REJECTED, reason=f"{workers.LOST[0]} died (SIGKILL)")
 
     monkeypatch.setattr(workers, "read", read)
-    (tmp_path / "a.log").write_text("a word\n")
-    result = run("ingest", str(tmp_path / "a.log"), "--lake", str(tmp_path / "lake"), "--workers", "1", "-q")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/a.log").write_text("a word\n")
+    result = run("ingest", str(tmp_path / "logs"), "--lake", str(tmp_path / "lake"), "--workers", "1", "-q")
     assert result.exit_code == 3
-    assert result.stderr == "ettlog: not read, for no fault of the file: a.log\n"
+    assert result.stderr == "ettlog: not read, for no fault of the file: logs/a.log\n"
