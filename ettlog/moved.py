@@ -1,4 +1,4 @@
-"""Logs that grew and were then renamed or packed before anybody read them again: known by what the new file begins with.
+"""Logs that grew and were renamed or packed before anybody read them again: known by what the new file begins with.
 
 A name that is gone stands for a log as it was read last. Where a file beside, below or above it is called after it and
 begins with exactly these bytes, it is that log: it supersedes its shorter self.

@@ -1,7 +1,7 @@
 """One process of the matrix of circumstances: makes the circumstances it was told, then everything ettlog can make.
 
 `python -m tests.torture.circumstance CASE.json` reads what `circumstances.py` wrote there and leaves in the folder
-`out` every file that must not depend on the circumstances: the lake, all relations, every answer, export and the report.
+`out` every file that must not depend on the circumstances: lake, relations, answers, exports and the report.
 """
 
 from __future__ import annotations

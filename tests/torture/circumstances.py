@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -53,12 +52,19 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda data: gzip.compress(data, mtime=0),
     "zst": lambda data: zstandard.compress(data, 3),
 }
-STORED = ("digest", "bytes", "text", "crc")
-"""Fields of a manifest line that say how the bytes of a source are stored: they differ where it is packed."""
-OF_STORED = (
-    "relation-source", "answer-status", "lake/relations/source-*", "lake/relations/index.json", "snapshot/*source.parquet",
-)  # fmt: skip
-"""Files that hold the stored length of each source; `relation-source-unsized` is the same without, and compared."""
+MAY_CHANGE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "packing": (
+        ("digest", "bytes", "text", "crc"),
+        (
+            "relation-source", "answer-status", "lake/relations/source-*", "lake/relations/index.json",
+            "snapshot/*source.parquet",
+        ),
+    ),
+    "block": (("unmatched", "crc"), ("answer-status", "lake/relations/index.json", "snapshot/snapshot_source.parquet")),
+}  # fmt: skip
+"""What an axis may change: fields of a manifest line, and files that hold these. Of a packed log it is the length and
+digest as stored (`relation-source-unsized` is the relation without, and compared), of blocks of another size (which
+nobody can choose) the few unmatched lines that are looked at."""
 
 
 def pairwise(axes: dict[str, tuple[str, ...]], seed: int) -> Iterator[dict[str, str]]:
@@ -75,7 +81,7 @@ def pairwise(axes: dict[str, tuple[str, ...]], seed: int) -> Iterator[dict[str, 
         row = dict(chance.choice(sorted(sorted(pair) for pair in left)))
         for name in names:
             if name not in row:
-                row[name] = max(axes[name], key=lambda value: (_met(row, name, value, left), chance.random()))  # noqa: B023
+                row[name] = max(axes[name], key=lambda value: (_met(row, name, value, left), chance.random()))
         left -= {frozenset(pair) for pair in itertools.combinations(row.items(), 2)}
         yield {name: row[name] for name in axes}
 
@@ -100,7 +106,8 @@ def run(scope: Scope) -> Outcome:
         if number:
             found.failures.extend(_differences(scope.folder / "00/out", folder / "out", row))
             shutil.rmtree(folder)
-    found.notes.append(f"{len(axes)} axes, {sum(map(len, axes.values()))} values, all pairs of them in {len(rows)} runs")
+    values = sum(map(len, axes.values()))
+    found.notes.append(f"{len(axes)} axes, {values} values, all pairs of them in {len(rows)} runs")
     return found
 
 
@@ -142,7 +149,8 @@ def _start(folder: Path, row: dict[str, str], scope: Scope) -> None:
     case = folder / "case.json"
     case.write_text(json.dumps({"axes": row, "logs": str(logs), "out": str(out), "whole": scope.full}))
     command = [sys.executable, "-m", "tests.torture.circumstance", str(case)]
-    done = subprocess.run(command, env=_environment(folder, row, scope.folder), cwd=ROOT, capture_output=True, check=False)
+    told = _environment(folder, row, scope.folder)
+    done = subprocess.run(command, env=told, cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 0, f"{row}: {done.stderr.decode(errors='replace')[-2000:]}"
 
 
@@ -167,7 +175,8 @@ def _environment(folder: Path, row: dict[str, str], shared: Path) -> dict[str, s
 
 def _differences(usual: Path, other: Path, row: dict[str, str]) -> Iterator[str]:
     """Yield one sentence where files differ from those of the usual circumstances: how many, and the first."""
-    one, two = (dict(_files(folder, packed=row["packing"] != AXES["packing"][0])) for folder in (usual, other))
+    other_axes = [axis for axis in MAY_CHANGE if row[axis] != AXES[axis][0]]
+    one, two = (dict(_files(folder, other_axes)) for folder in (usual, other))
     names = [name for name in sorted(one.keys() | two.keys()) if one.get(name) != two.get(name)]
     if names:
         under = {name: value for name, value in row.items() if value != AXES[name][0]}
@@ -183,11 +192,13 @@ def _where(one: bytes, other: bytes) -> str:
     return f"{one[begin : at + 60]!r} and {other[begin : at + 60]!r} (lengths {len(one)}, {len(other)})"
 
 
-def _files(folder: Path, *, packed: bool) -> Iterator[tuple[str, bytes]]:
-    """Yield name and bytes of what is compared; where logs are packed, without what says how their bytes are stored."""
+def _files(folder: Path, axes: list[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield name and bytes of what is compared, without what these axes may change."""
+    fields = {field for axis in axes for field in MAY_CHANGE[axis][0]}
+    patterns = [pattern for axis in axes for pattern in MAY_CHANGE[axis][1]]
     for name, data in tree(folder).items():
-        if packed and name == "lake/manifest.jsonl":
+        if name == "lake/manifest.jsonl":
             lines = [json.loads(line) for line in data.splitlines()]
-            yield name, json.dumps([{k: v for k, v in one.items() if k not in STORED} for one in lines]).encode()
-        elif not (packed and any(PurePath(name).match(pattern) for pattern in OF_STORED)):
+            yield name, json.dumps([{k: v for k, v in one.items() if k not in fields} for one in lines]).encode()
+        elif not any(PurePath(name).match(pattern) for pattern in patterns):
             yield name, data
