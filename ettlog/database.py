@@ -23,6 +23,8 @@ MEMORY_MIB = 1024
 """What DuckDB may hold in memory where no setting says more; beyond it goes to a private folder on disk."""
 STORAGE = "v1.0.0"
 """Oldest DuckDB that can read the database files that are written."""
+FEW = 2_000
+"""Most rows that are given to the database as parameters."""
 ATTACHED = "snapshot"
 """Name under which a database file is attached."""
 
@@ -112,9 +114,18 @@ def fill(
     con: duckdb.DuckDBPyConnection, name: str, rows: list[dict[str, Any]], columns: Mapping[str, str] | None = None
 ) -> None:
     """Copy rows into the database; `columns` are the table's, by default those of the fact table of this name."""
-    import pyarrow as pa
+    shape = columns or SHAPES[name].columns
+    if len(rows) > FEW:
+        import pyarrow as pa
 
-    copy_in(con, name, columns or SHAPES[name].columns, pa.Table.from_pylist(rows) if rows else None)
+        copy_in(con, name, shape, pa.Table.from_pylist(rows))
+        return
+    copy_in(con, name, shape, None)
+    if rows:  # not by way of Arrow: DuckDB then imports pandas, half a second where that is installed
+        lists = ", ".join(f"unnest(?::{kind}[])" for kind in shape.values())
+        con.execute(
+            "INSERT INTO " + ident(name) + " SELECT " + lists, [[row.get(key) for row in rows] for key in shape]
+        )
 
 
 def copy_in(

@@ -18,7 +18,7 @@ LAYERS = (
     {"errors", "lifecycle", "schema", "scratch", "sink", "markup", "windows", "conventions"},
     {"parse"},
     {"config", "settings"},
-    {"lake", "ingest", "manifest", "durable", "guard", "discover", "workers", "content", "identity"}
+    {"lake", "packing", "ingest", "manifest", "durable", "guard", "discover", "workers", "content", "identity"}
     | {"confine", "aliases", "commit", "listed", "merge", "objects", "shards", "kept"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"},
     {"cascade", "registry", "simulate"},
