@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 STALLED_S = 600.0
 """Seconds without a byte read after which a worker is taken to hang."""
@@ -11,12 +12,22 @@ LOOK_S = 5.0
 """Seconds between two looks at the workers."""
 
 
+PAUSE_S = 60.0
+"""Seconds between two looks after which time is counted anew: who looks was stopped, and the workers may have been."""
+
+
+class _Seen(NamedTuple):
+    taken: int
+    since: float
+    looked: float
+
+
 class Watch:
     """What each process had read when it was last seen to read more."""
 
     def __init__(self) -> None:
         """Begin to know no process."""
-        self._seen: dict[int, tuple[int, float]] = {}
+        self._seen: dict[int, _Seen] = {}
 
     def forget(self, pid: int) -> None:
         """Begin anew with a process, which has been given other work."""
@@ -27,10 +38,10 @@ class Watch:
         taken, now = _taken(pid), time.monotonic()
         if taken is None:
             return False
-        before, since = self._seen.setdefault(pid, (taken, now))
-        if taken != before:
-            self._seen[pid] = (taken, now)
-            return False
+        before = self._seen.get(pid)
+        goes_on = before is not None and before.taken == taken and now - before.looked <= PAUSE_S
+        since = before.since if before is not None and goes_on else now
+        self._seen[pid] = _Seen(taken, since, now)
         return now - since > STALLED_S
 
 

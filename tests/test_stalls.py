@@ -13,18 +13,37 @@ if TYPE_CHECKING:
 
 
 def test_who_reads_nothing_for_long_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A byte more begins the time anew; at exactly the limit nobody is given up."""
+    """A byte more begins the ten minutes anew, and so does other work; at exactly the limit nobody is given up."""
+    clock, taken = _faked(monkeypatch)
+    watch = stalls.Watch()
+    verdicts = {}
+    for now in range(0, 1160, 10):
+        clock[0], taken[0] = float(now), 100 if now < 550 else 101
+        verdicts[now] = watch.stalled(7)
+    assert [now for now, hangs in verdicts.items() if hangs] == []
+    clock[0] = 1150.5
+    assert watch.stalled(7)
+    watch.forget(7)
+    assert not watch.stalled(7)
+
+
+def test_who_was_stopped_gives_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When nobody has looked for a minute, the machine may have stood still: the time begins anew."""
+    clock, _ = _faked(monkeypatch)
+    watch = stalls.Watch()
+    verdicts = []
+    for now in (0.0, 5.0, 5000.0, 5060.0):
+        clock[0] = now
+        verdicts.append(watch.stalled(7))
+    assert verdicts == [False] * 4
+
+
+def _faked(monkeypatch: pytest.MonkeyPatch) -> tuple[list[float], list[int]]:
+    """Put a clock and what a process has read into lists of one."""
     clock, taken = [0.0], [100]
     monkeypatch.setattr(stalls, "_taken", lambda _pid: taken[0])
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    watch = stalls.Watch()
-    verdicts = []
-    for now, read in ((0.0, 100), (599.0, 101), (1199.0, 101), (1199.1, 101)):
-        clock[0], taken[0] = now, read
-        verdicts.append(watch.stalled(7))
-    assert verdicts == [False, False, False, True]
-    watch.forget(7)
-    assert not watch.stalled(7)
+    return clock, taken
 
 
 def test_where_the_system_does_not_tell_nobody_hangs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,6 +95,7 @@ AREAS: tuple[Area, ...] = (
     Area("F15", "a worker dies, or hangs", "worker_deaths", "faults", 8, 4),
     Area("F16", "what is larger than memory may be", "memory", "executions", 3, 3),
     Area("days", "days of growing, rotating, packed logs, two ingests an hour", "days", "executions", 1152, 40),
+    Area("D1", "the same logs under other circumstances, all pairs of them", "circumstances", "executions", 25, 3),
     Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
     Area("H1", "hostile files, names and texts, asked by every command", "hostile_corpus", "inputs", 550, 60),
 )
