@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ettlog.fleet import Fleet
     from ettlog.lake import Lake
 
-ROWS = tuple(f"_{name}" for name in ("line", "work", "piece"))
-"""Relations with a row for every step line: they are made anew where an answer needs them, and never kept."""
+ROWS = tuple(f"_{name}" for name in ("walk", "line", "pass", "swing", "work", "piece"))
+"""Relations with a row for every step line, and steps between: made anew where an answer needs them, never kept."""
 BEHIND = ("_phase", "_placed", "_save", "_steady")
 """Steps between the public relations that answers read beside them."""
 
@@ -33,6 +33,11 @@ def names() -> tuple[str, ...]:
     return tuple(name for name in every if name in wanted and name not in ROWS)
 
 
+def large(lake: Lake) -> bool:
+    """Tell whether a lake has so many rows that its relations are worth keeping."""
+    return sum(file.rows for _, _, file in lake.state.listed()) >= kept.KEEP_ROWS
+
+
 @dataclass
 class Keeper:
     """The kept relations of an opened lake: read where they fit, made and written where they do not."""
@@ -45,7 +50,7 @@ class Keeper:
     @classmethod
     def of(cls, lake: Lake, config: Config) -> Keeper | None:
         """Return the keeper of a lake; None for a lake that is assembled in no time."""
-        if sum(file.rows for _, _, file in lake.state.listed()) < kept.KEEP_ROWS:
+        if not large(lake):
             return None
         digest = kept.digest(lake, config, database.engine())
         # what one call asks for by a flag is not what the next call will ask for

@@ -142,7 +142,7 @@ def digest(lake: Lake, config: Config, engine: str) -> str:
     for key, value in sorted(shaping(config).items()):
         found.update(f"{key}={value!r}\n".encode())
     for entry in lake.sources():
-        found.update(manifest.encode(replace(entry, supersedes=None, relation=None)))
+        found.update(manifest.encode(replace(entry, supersedes=None, relation=None, was=())))
     return found.hexdigest()
 
 
