@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ettlog import database, kept
+from ettlog import database, kept, portions
 from ettlog.config import FLAG
 from ettlog.relations import checks, relations
 
@@ -58,7 +58,7 @@ class Keeper:
             return False
         if self.index is None:
             self.index = kept.Index("")
-            fleet.assemble(names())
+            portions.assemble(fleet, names())
             self._write(fleet)
             return True
         if name not in self.index.files:
