@@ -156,6 +156,12 @@ def add(con: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, str], t
     con.from_arrow(table).project(", ".join(values)).insert_into(name)
 
 
+def types(con: duckdb.DuckDBPyConnection, name: str) -> dict[str, str]:
+    """Return the columns of a table with their SQL types."""
+    shape = con.table(name)
+    return dict(zip(shape.columns, map(str, shape.types), strict=True))
+
+
 def engine() -> str:
     """Return name and version of the engine: another one may order or round in another way."""
     import duckdb

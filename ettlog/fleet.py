@@ -183,8 +183,7 @@ class Fleet:
                 todo="see `ettlog schema` for their columns",
             )
         self._compute(name)
-        shape = self.connection.table(name)
-        return dict(zip(shape.columns, map(str, shape.types), strict=True))
+        return database.types(self.connection, name)
 
     def sql(self, query: str, **params: Any) -> pl.DataFrame:
         """Return the answer to one SELECT (or EXPLAIN) over the relations; `$name` in it stands for a parameter.
@@ -243,6 +242,11 @@ class Fleet:
             self._done.add(name)
         database.add(self.connection, name, part.shape(name), rows)
 
+    def take(self, name: str, query: str) -> None:
+        """Take a relation from a query over what is here."""
+        self.connection.execute("CREATE TEMP TABLE " + ident(name) + " AS " + query)
+        self._done.add(name)
+
     def assemble(self, names: Iterable[str]) -> None:
         """Compute relations from the facts."""
         for name in names:
@@ -260,8 +264,7 @@ class Fleet:
         relation = relations()[name]
         for need in relation.needs:
             self._compute(need)
-        self.connection.execute(f"CREATE TEMP TABLE {ident(name)} AS " + relation.query)
-        self._done.add(name)
+        self.take(name, relation.query)
 
 
 def schema(name: str | None = None) -> pl.DataFrame:

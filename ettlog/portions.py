@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ettlog import database, facts, shifts
+from ettlog import database, facts, renewal, shifts
 from ettlog.relations import relations
 from ettlog.sink import ident
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ettlog.fleet import Fleet
+    from ettlog.kept import Index
 
 LINES = "_walk"
 """The relation that reads every step line."""
@@ -48,25 +49,34 @@ def lines(memory_mib: int) -> int:
     return min(max((memory_mib << 19) // BYTES_PER_LINE, FEWEST), MOST)
 
 
-def assemble(fleet: Fleet, names: Iterable[str], most: int | None = None) -> None:
-    """Compute relations: those behind the step lines in portions of at most `most` lines, or of one job."""
+def assemble(fleet: Fleet, names: Iterable[str], most: int | None = None, earlier: Index | None = None) -> None:
+    """Compute relations: those behind the step lines in portions of at most `most` lines, or of one job.
+
+    Of jobs that are what they were in `earlier`, kept relations of other sources, the rows are taken from there.
+    """
     names = tuple(names)
     memory = (fleet.config.number("limits.memory") if fleet.config else None) or database.MEMORY_MIB
     most = most or lines(memory)
-    if fleet.lake and sum(file.rows for name, _, file in fleet.lake.state.listed() if name == "step") <= most:
+    few = fleet.lake and sum(file.rows for name, _, file in fleet.lake.state.listed() if name == "step") <= most
+    if few and earlier is None:
         fleet.assemble(names)
         return
     wanted = [name for name in names if name in behind()]
     vocabulary = facts.vocabulary(fleet.config)
     needed = [name for name in inputs() if name not in vocabulary]
-    fleet.assemble([*(name for name in names if name not in behind()), *needed])
+    renews = earlier is not None and renewal.begin(fleet, earlier, wanted, needed)
+    fleet.assemble([*(name for name in names if name not in behind()), *needed, "_launch", "_held"])
+    fleet.connection.execute("CREATE TEMP TABLE every AS SELECT job FROM launch UNION SELECT job FROM _held")
+    if renews:
+        renewal.carry(fleet, wanted)
     for number in _deal(fleet, most):
         part = _part(fleet, number, needed, memory // 2)
         part.assemble(wanted)
         for name in wanted:
             fleet.add(name, part)
         part.connection.close()
-    fleet.connection.execute("DROP TABLE portion")
+    fleet.connection.execute("DROP TABLE portion; DROP TABLE every")
+    fleet.assemble(wanted)  # where nothing changed, or no job is there
 
 
 _DEAL = """
@@ -74,9 +84,6 @@ CREATE TEMP TABLE portion AS
 WITH size AS (
   SELECT l.job, sum(f.step_lines) AS lines
   FROM launch AS l JOIN _launch AS f ON f.stream = l.stream AND f.launch = l.launch GROUP BY l.job
-),
-every AS (
-  SELECT job FROM launch UNION SELECT job FROM _held
 )
 SELECT e.job,
   CAST((sum(coalesce(s.lines, 0) + 1) OVER (ORDER BY e.job ROWS UNBOUNDED PRECEDING) - 1) // $most AS BIGINT) AS number
@@ -90,7 +97,6 @@ _KEYS = " FROM _stream AS s JOIN launch AS l ON l.stream = s.stream WHERE l.job 
 
 def _deal(fleet: Fleet, most: int) -> list[int]:
     """Deal the jobs, in the order of their names, to portions, and return the numbers of those."""
-    fleet.assemble(["_launch", "_held"])
     fleet.connection.execute(_DEAL, {"most": most})
     rows = fleet.connection.execute("SELECT DISTINCT number FROM portion ORDER BY number").fetchall()
     return [number for (number,) in rows]
