@@ -90,10 +90,14 @@ def _look(root: Path, label: str | None, depth: int, skip: set[tuple[int, int] |
             todo="give a folder of logs, or log files, that exist and are readable",
         ) from error
     if stat.S_ISDIR(info.st_mode):
-        name = label or base.name or "root"
-        _walk(base, plain(name), depth, skip, found)
+        _walk(base, root_name(root, label), depth, skip, found)
     else:
         _take(base, f"{plain(label or base.parent.name or 'root')}/{plain(base.name)}", found)
+
+
+def root_name(root: Path, label: str | None) -> str:
+    """Return what the names of a folder's files begin with in the lake: its label, or the folder's own name."""
+    return plain(label or Path(os.path.abspath(root)).name or "root")  # noqa: PTH100  (resolve() would follow links)
 
 
 def _list(root: Path, label: str | None, depth: int, found: Found) -> None:

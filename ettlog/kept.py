@@ -151,7 +151,7 @@ def digest(lake: Lake, base: str) -> str:
     """Return the digest of all that shapes the relations: the sources, and all else by its digest."""
     found = hashlib.sha256(f"{base}\n".encode())
     for entry in lake.sources():
-        found.update(manifest.encode(replace(entry, supersedes=None, relation=None)))
+        found.update(manifest.encode(replace(entry, supersedes=None, relation=None, was=())))
     return found.hexdigest()
 
 

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ettlog import confine, content, objects
+from ettlog import confine, content, moved, objects
 from ettlog.errors import EttlogError
 from ettlog.manifest import GROWN, REPARSED, REPLACED
 from ettlog.packing import parquet
@@ -59,6 +59,8 @@ class Task:
     """Zone of the local times of self-describing records, where it is not the one of `options`."""
     pseudonyms: bytes | None = None
     """Key of the pseudonyms that stand for names of users, hosts and jobs; without one names stay."""
+    gone: tuple[moved.Gone, ...] = ()
+    """Logs that are gone, of which this one may be the rotation."""
 
 
 @dataclass
@@ -70,6 +72,8 @@ class Answer:
     reason: str = ""
     key: str = ""
     relation: str | None = None
+    was: tuple[str, ...] = ()
+    """Names of logs that are gone, and whose bytes this one begins with."""
     facts: dict[str, Any] = field(default_factory=dict)
     """The fields of a manifest line that come from the source itself."""
     rows: dict[str, int] = field(default_factory=dict)
@@ -167,6 +171,7 @@ def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet
         PARSED,
         key=content.key_of(parsed.text or parsed.digest, formats.fingerprint, task.options),
         relation=relation,
+        was=moved.begun_with(task.path, task.gone, task.options.limits.output) if task.gone else (),
         facts=_facts(parsed, names) | {"rules": content.rules_of(formats.fingerprint, task.options)},
         rows=rows,
         tables={table: parquet(table, tables[table]) for table in TABLES if rows[table]},

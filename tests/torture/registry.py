@@ -88,6 +88,7 @@ AREAS: tuple[Area, ...] = (
     Area("F12", "a log that changes while it is read", "changing_sources", "faults", 24, 24),
     Area("F13", "the clock of the machine anywhere and backwards", "clocks", "executions", 6, 6),
     Area("days", "days of growing, rotating, packed logs, two ingests an hour", "days", "executions", 1152, 40),
+    Area("D1", "the same logs under other circumstances, all pairs of them", "circumstances", "executions", 25, 3),
     Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
     Area("H1", "hostile files, names and texts, asked by every command", "hostile_corpus", "inputs", 550, 60),
 )
