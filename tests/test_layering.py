@@ -19,7 +19,7 @@ LAYERS = (
     {"parse"},
     {"config", "settings"},
     {"lake", "packing", "ingest", "manifest", "durable", "guard", "discover", "workers", "content", "identity"}
-    | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept"},
+    | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "stalls"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
     | {"portions", "renewal"},
     {"cascade", "registry", "simulate"},
