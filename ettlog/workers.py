@@ -136,7 +136,7 @@ def _fetched(task: Task, formats: FormatSet) -> Answer:
 
 
 def _read(task: Task, formats: FormatSet) -> Answer:
-    from ettlog.parse import records
+    from ettlog.parse import named_dates, records
     from ettlog.parse.blocks import open_source
 
     with open_source(task.path, budget=task.options.limits.output) as source:
@@ -149,16 +149,22 @@ def _read(task: Task, formats: FormatSet) -> Answer:
         digest, begins = content.digest_of(task.path, known.bytes, known.digest)
         # A compressed source that was listed before its text was known by itself is read once more.
         told = known.text if digest == known.digest and (known.text or not source.compressed) else None
-        if told is not None and content.key_of(told or digest, formats.fingerprint, task.options) == known.key:
+        readings = named_dates.readings(task.name, task.options)
+        keys = (content.key_of(told or digest, formats.fingerprint, one) for one in readings)
+        if told is not None and known.key in keys:
             return Answer(task.name, SAME, key=known.key)
         return _parse(task, source, reader, formats, known.digest, begins)
 
 
 def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
-    from ettlog.parse import records, redaction, scan
+    from ettlog.parse import named_dates, records, redaction, scan
     from ettlog.parse.pseudonyms import Pseudonyms
 
     parsed = reader.read(task.path, task.options) if reader else scan.scan_open(source, formats, task.options)
+    if named := named_dates.settled(task.name, task.options, parsed):
+        task = replace(task, options=named)
+        parsed = reader.read(task.path, task.options) if reader else scan.scan(task.path, formats, task.options)
+        parsed.inferences.append("that year stands in the name of the file or of its folder")
     if not parsed.formats and (hint := records.advice(task.path)):
         parsed.inferences.append(hint)
     relation = None
