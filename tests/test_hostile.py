@@ -173,7 +173,7 @@ def test_lakes_from_a_stranger(lake: Path, tmp_path: Path, name: str) -> None:
         ("sql", QUERY),
         ("check", "-q"),
     )
-    with nothing_elsewhere(tmp_path, []) as changed, opened_once():
+    with nothing_elsewhere(tmp_path, []) as changed:
         for words in asks:
             ran = ettlog(*words, "--lake", mine)
             assert ran.faults((*codes, 1) if words[0] == "check" else codes) == []
