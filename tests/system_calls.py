@@ -18,6 +18,8 @@ from typing import Any
 from tests.conftest import ROOT
 
 CALLS = "open,openat,openat2,creat,connect,socket,execve,execveat,link,linkat,rename,renameat2,unlink,unlinkat,mkdir"
+ALONE = ("unshare", "--map-root-user", "--net")
+"""What puts a command where there is no network at all."""
 _CALL = re.compile(r"^(?:\[pid +\d+\] +|\d+ +)?(?P<name>\w+)\((?P<told>.*)\) += +(?P<gave>-?\d+)")
 _PATH = re.compile(r'"((?:[^"\\]|\\.)*)"')
 WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC")
@@ -43,7 +45,7 @@ def commands(folder: Path) -> list[list[str]]:
         ["ingest", str(ROOT / "fixtures/tiny/logs"), "--lake", lake, "-q", "--confine", "always"],
         ["ett", "--lake", lake],
         ["sql", "select count(*) from segment", "--lake", lake],
-        ["export", "perfetto", "--lake", lake, "-o", str(out / "trace")],
+        ["export", "prometheus", "--lake", lake, "-o", str(out / "metrics.prom")],
         ["report", "--lake", lake, "-o", str(out / "report.html"), "-q"],
         ["check", "--lake", lake],
     ]
@@ -64,7 +66,18 @@ def lay_out(folder: Path) -> list[str]:
     """Make the folders of a run, and return the command that is watched."""
     for name in ("out", "home", "cache"):
         (folder / name).mkdir()
+    return [*ALONE, sys.executable, "-m", "tests.system_calls", str(folder)] if can_be_alone() else _bare(folder)
+
+
+def _bare(folder: Path) -> list[str]:
     return [sys.executable, "-m", "tests.system_calls", str(folder)]
+
+
+def can_be_alone() -> bool:
+    """Tell whether a process may have a network namespace of its own, in which there is no interface that is up."""
+    if shutil.which(ALONE[0]) is None:
+        return False
+    return subprocess.run([*ALONE, "true"], check=False, capture_output=True).returncode == 0
 
 
 def traced(folder: Path) -> Seen:
