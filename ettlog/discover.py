@@ -43,13 +43,28 @@ class Found:
 
 
 def own_files(roots: Sequence[Path]) -> dict[str, Path]:
-    """Return the tool's own files (configuration, registry) that lie directly in a root; the first root wins."""
+    """Return the tool's own files (configuration, registry) that lie directly in a root; the first root wins.
+
+    Raise UsageError when the system does not tell whether there is one.
+    """
     found: dict[str, Path] = {}
     for root in roots:
         for name in OWN_FILES:
-            if not (root / name).is_symlink() and (root / name).is_file():
+            if _is_plain(root / name):
                 found.setdefault(name, root / name)
     return found
+
+
+def _is_plain(path: Path) -> bool:
+    try:
+        return not path.is_symlink() and path.is_file()
+    except OSError as error:
+        raise UsageError(
+            "the folder of the logs does not say whether it holds settings",
+            where=str(path),
+            why=error.strerror or type(error).__name__,
+            todo="make the folder readable for you, or name a configuration with --config",
+        ) from error
 
 
 def discover(

@@ -33,6 +33,11 @@ def names() -> tuple[str, ...]:
     return tuple(name for name in every if name in wanted and name not in ROWS)
 
 
+def large(lake: Lake) -> bool:
+    """Tell whether a lake has so many rows that its relations are worth keeping."""
+    return sum(file.rows for _, _, file in lake.state.listed()) >= kept.KEEP_ROWS
+
+
 @dataclass
 class Keeper:
     """The kept relations of an opened lake: read where they fit, made and written where they do not."""
@@ -45,7 +50,7 @@ class Keeper:
     @classmethod
     def of(cls, lake: Lake, config: Config) -> Keeper | None:
         """Return the keeper of a lake; None for a lake that is assembled in no time."""
-        if sum(file.rows for _, _, file in lake.state.listed()) < kept.KEEP_ROWS:
+        if not large(lake):
             return None
         digest = kept.digest(lake, config, database.engine())
         # what one call asks for by a flag is not what the next call will ask for

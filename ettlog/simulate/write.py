@@ -10,6 +10,7 @@ from ettlog.simulate.faults import Fault
 from ettlog.simulate.slurm import accounting
 from ettlog.simulate.story import FAILED, PREEMPTED, STEP, Moment, story
 from ettlog.simulate.template import template
+from ettlog.simulate.whole import put
 from ettlog.simulate.words import SECOND
 from ettlog.windows import moment
 
@@ -45,9 +46,7 @@ def write(fleet: Simulated, folder: str | Path, faults: frozenset[Fault] = froze
     """Write a fleet's logs, configuration and registry; return the files by name. Same fleet, same bytes."""
     made = files(fleet, faults)
     for name, data in made.items():
-        path = Path(folder) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        put(Path(folder) / name, data)
     return made
 
 
