@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -149,7 +150,7 @@ def _watch(file: str) -> None:
         said = None
         if event == "open" and isinstance(told[0], (str, bytes)) and told[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
             said = ("written", os.fsdecode(told[0]))
-        elif event in ("socket.__new__", "socket.connect"):
+        elif event == "socket.connect" or (event == "socket.__new__" and told[1] != socket.AF_UNIX):  # a worker's pipe
             said = ("socket", f"{event} {told[1:]}")
         elif event in ("os.exec", "os.posix_spawn", "subprocess.Popen"):
             said = ("program", os.fsdecode(told[0]))
