@@ -51,6 +51,7 @@ WRITERS = {
     "ettlog.snapshot": "a snapshot: a temporary beside it, then renamed",
     "ettlog.simulate.results": "a simulated fleet, in the folder that was asked for",
     "ettlog.simulate.write": "the same",
+    "ettlog.simulate.whole": "the same, which appears whole",
 }
 """Modules that may make files or folders, and what."""
 MAKES = {"write_text", "write_bytes", "mkdir", "touch", "symlink_to", "hardlink_to", "mkstemp", "mkdtemp",

@@ -10,7 +10,7 @@ import pytest
 from tests.torture import page
 from tests.torture.registry import AREAS, UNITS, Area, Outcome, Run, Scope, memory, run
 
-QUICK = [area for area in AREAS if area.name in ("F7", "F8", "F12", "D1")]
+QUICK = [area for area in AREAS if area.name in ("F7", "F8", "F12")]
 """Areas whose samples take seconds; the others take minutes: `python -m tests.torture --sample` runs them too."""
 
 
