@@ -158,8 +158,9 @@ ENVELOPES: tuple[Envelope, ...] = (
         b"[NeMo I 2031-04-05 06:07:08 rank3:megatron_init:72] ",
     ),
     Envelope(
-        "olmo_core", b"2", rb"(?P<stamp>ISO\.\d{3})(?:\t| {1,8})(?P<node>[\w.-]{1,64}):(?P<local>\d{1,6})(?:\t| {1,8})LOGGER:NUM"
-        rb"(?:\t| {1,8})LEVEL(?:\t| {1,8})",
+        "olmo_core", b"2",
+        rb"(?P<stamp>ISO\.\d{3})(?:\t| {1,8})(?P<node>[\w.-]{1,64}):(?P<local>\d{1,6})"
+        rb"(?:\t| {1,8})LOGGER:NUM(?:\t| {1,8})LEVEL(?:\t| {1,8})",
         b"2031-04-05 06:07:08.123\tgpu-a:3\tolmo_core.train:81\tINFO\t",
     ),
     Envelope(
