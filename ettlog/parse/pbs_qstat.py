@@ -80,7 +80,8 @@ class _Reader:
     def close(self) -> None:
         """Make a row of the job that is open."""
         if self._job:
-            outcome = self._take(dict(found.groups() for line in self._lines if (found := _PAIR.match(line))))
+            pairs = (_PAIR.match(line) for line in self._lines)
+            outcome = self._take({found[1]: found[2] for found in pairs if found})
             self.facts.count(TORN if outcome == BAD_RECORD and not self._ended else outcome, lines=self._count)
         self._job, self._size, self._lines = "", 0, []
 
