@@ -13,7 +13,9 @@
 -- printed_us: printed duration of the line's steps
 -- dated: whether the instant was printed
 -- unsure: whether its steps may have been made before, by a start whose logs break off; or start-up went on in its work;
--- or it prints no duration, and came a quarter of it late or with a line before it missing: a save may lie in it that no line tells
+-- or it prints no duration, and came a quarter of it late or with a line before it missing: a save may lie in it that no line tells;
+-- or it came later than its durations say with a line before it missing; or nothing explains the time behind it: its line may carry
+-- the stamp of another one that it broke into
 -- estimated: whether work_us rests on the estimate of a steady step
 -- no: number of the source
 -- line: line number in the source
@@ -73,16 +75,32 @@ late AS (
   JOIN lifecycle_kind AS k ON k.kind = m.kind AND k.edge = 'end' JOIN lifecycle_part AS p ON p.part = k.part AND p.component = 'trainer_init'
   WHERE w.opens
 ),
+held AS (
+  SELECT m.gid, m.at_us FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind WHERE k.edge = 'begin'
+),
+back AS (
+  SELECT gid, pass, min(step) AS step FROM worked WHERE pass > 0 GROUP BY gid, pass
+),
+paused AS (
+  -- a pause between step lines is explained where the loop goes back, or where, at most five seconds before the first, something begins that holds the loop
+  SELECT w.gid, w.before_us AS at_us FROM worked AS w
+  LEFT JOIN held AS h ON h.gid = w.gid AND h.at_us >= w.before_us - 5000000 AND h.at_us < w.begin_us
+  LEFT JOIN back AS b ON b.gid = w.gid AND b.pass = w.pass AND b.step = w.step
+  WHERE NOT w.opens AND w.begin_us > w.before_us AND h.gid IS NULL AND b.gid IS NULL
+  GROUP BY w.gid, w.before_us
+),
 judged AS (
   SELECT w.*, coalesce(w.step - w.covered < d.step, FALSE) OR (w.opens AND t.gid IS NOT NULL)
     OR coalesce(w.total_us IS NULL AND w.begin_us = w.before_us
-      AND (w.covered >= 2 * w.stride OR w.at_us - w.begin_us > w.steady_us * 5 // 4 + 1000000), FALSE) AS unsure, CASE
+      AND (w.covered >= 2 * w.stride OR w.at_us - w.begin_us > w.steady_us * 5 // 4 + 1000000), FALSE)
+    OR coalesce(w.covered >= 2 * w.stride AND w.at_us - w.before_us > w.total_us + 1000000, FALSE) OR u.gid IS NOT NULL AS unsure, CASE
       -- where every line of the job tells the samples consumed, they decide: a step number means little when the batch changed
       WHEN w.samples > w.samples_before
         THEN greatest(least((coalesce(w.high_samples, 0) - w.samples_before) * w.covered // (w.samples - w.samples_before), w.covered), 0)
       ELSE greatest(least(w.high - (w.step - w.covered), w.covered), 0) END AS replayed,
     CASE WHEN s.gone THEN greatest(w.step - s.step, 0) ELSE 0 END AS beyond
   FROM worked AS w JOIN safe AS s ON s.jid = w.jid LEFT JOIN doubt AS d ON d.gid = w.gid LEFT JOIN late AS t ON t.gid = w.gid
+  LEFT JOIN paused AS u ON u.gid = w.gid AND u.at_us = w.at_us
 )
 SELECT gid, CASE WHEN opens THEN warm_us ELSE begin_us END AS begin_us, work_us, at_us AS end_us, pass,
   step - covered + 1 AS first_step, step, replayed, least(beyond, covered - replayed) AS lost, covered, total_us AS printed_us, dated, unsure,

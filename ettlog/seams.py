@@ -1,0 +1,130 @@
+"""Launches across the files of one log: a rotation may cut between the lines that open one launch, or behind them.
+
+Every file is read alone, so a file that begins with a worker's line counts a launch there, though the launcher's line
+ended the file before. Here the lines that open and end launches are put one behind the other, file by file, and numbered
+again by the same rules as inside one file. Nothing is read again: the numbers stand between the lake's files and the
+relations, as shifts of clocks do.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from ettlog.parse.launches import Mark, number
+from ettlog.sink import ident
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+
+PART = 1 << 40
+"""Lines of the next file of a log are counted from here on."""
+TABLE = "seam_fact"
+VIEWS = {
+    name: f"""CREATE TEMP VIEW {name} AS SELECT r.* REPLACE (CAST(coalesce(f.launch, r.launch) AS INTEGER) AS launch)
+FROM {name}_part AS r LEFT JOIN {TABLE} AS f ON f.key = r.key AND r.line >= f.begin_line AND r.line < f.end_line"""
+    for name in ("event", "step")
+}
+"""The fact tables with launches that are numbered over the whole log."""
+
+_PARTS = """
+SELECT log, key, row_number() OVER (PARTITION BY log ORDER BY part, path) AS part_no
+FROM (
+  SELECT key, path, coalesce(part, 0) AS part, stream || ' ' || coalesce(CAST(rank AS VARCHAR), '')
+    || CASE WHEN node IS NOT NULL AND count(*) OVER (PARTITION BY stream, rank, part) > 1 THEN ' on ' || node ELSE '' END AS log
+  FROM source_fact WHERE stream IS NOT NULL
+) AS named
+QUALIFY count(*) OVER (PARTITION BY log) > 1
+"""
+_MARKS = f"""
+WITH part AS ({_PARTS}),
+said AS (
+  SELECT p.log, p.part_no, e.key, e.line, k.opens, k.end_state <> '' AS ends, e.format, e.pattern, e.rank, e.node
+  FROM part AS p JOIN event AS e ON e.key = p.key JOIN lifecycle_kind AS k ON k.kind = e.kind
+  WHERE k.opens > 0 OR k.end_state <> ''
+)
+SELECT log, part_no, key, line, opens, ends, format, pattern, rank, node FROM said
+WHERE log IN (SELECT log FROM said WHERE part_no > 1 AND opens > 0)
+ORDER BY log, part_no, line
+"""
+_STEPS = f"""
+WITH part AS ({_PARTS})
+SELECT p.log, p.part_no, min(s.line) FROM part AS p JOIN step AS s ON s.key = p.key
+WHERE p.log IN (SELECT log FROM seam_log)
+GROUP BY p.log, p.part_no, s.launch
+"""
+
+
+class Piece(NamedTuple):
+    """Lines [begin_line, end_line) of a file, and the launch of the file that they belong to; 0 goes on with the last
+    launch of the file before."""
+
+    key: str
+    begin_line: int
+    end_line: int
+    launch: int
+
+
+class _Log(NamedTuple):
+    """One log: its files by their number, its marks, and the first line of steps of every launch, all counted through."""
+
+    keys: dict[int, str]
+    marks: list[Mark]
+    steps: list[int]
+
+
+def rejoin(con: duckdb.DuckDBPyConnection) -> list[Piece]:
+    """Number the launches of logs in several files anew, behind the connection; return what changed.
+
+    The fact tables `event` and `step` are replaced by views where anything changed. Must see `source_fact` and the
+    vocabulary.
+    """
+    pieces = [piece for log in _logs(con) for piece in _changed(log)]
+    if not pieces:
+        return []
+    con.execute(f"CREATE TEMP TABLE {TABLE} (key VARCHAR, begin_line BIGINT, end_line BIGINT, launch BIGINT)")
+    con.executemany(f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?)", [list(piece) for piece in pieces])
+    for name, view in VIEWS.items():
+        kind = con.execute("SELECT table_type FROM information_schema.tables WHERE table_name = ?", [name]).fetchall()
+        con.execute(f"ALTER {'VIEW' if kind[0][0] == 'VIEW' else 'TABLE'} {ident(name)} RENAME TO {ident(name + '_part')}")
+        con.execute(view)
+    return pieces
+
+
+def _logs(con: duckdb.DuckDBPyConnection) -> list[_Log]:
+    """Return the logs in several files of which a later one holds a line that opens a launch."""
+    if not con.execute(f"SELECT 1 FROM ({_PARTS}) AS part LIMIT 1").fetchall():
+        return []
+    logs: dict[str, _Log] = {}
+    for log, part, key, line, opens, ends, *writer in con.execute(_MARKS).fetchall():
+        one = logs.setdefault(log, _Log({}, [], []))
+        one.keys[part] = key
+        one.marks.append(Mark(part * PART + line, opens, ends, tuple(writer)))
+    if logs:
+        con.execute("CREATE TEMP TABLE seam_log (log VARCHAR)")
+        con.executemany("INSERT INTO seam_log VALUES (?)", [[log] for log in logs])
+        for log, part, line in con.execute(_STEPS).fetchall():
+            logs[log].steps.append(part * PART + line)
+        con.execute("DROP TABLE seam_log")
+    return list(logs.values())
+
+
+def _changed(log: _Log) -> Iterator[Piece]:
+    """Yield the launches of the files in which they begin elsewhere than the file alone tells."""
+    log.steps.sort()
+    whole = number(log.marks, log.steps)
+    for part, key in log.keys.items():
+        begins = _inside(whole, part)
+        if begins != _inside(number(_of(log.marks, part), _inside(log.steps, part)), part):
+            edges = [0, *(begin - part * PART for begin in begins), PART]
+            yield from (Piece(key, low, high, at) for at, (low, high) in enumerate(pairwise(edges)))
+
+
+def _of(marks: list[Mark], part: int) -> list[Mark]:
+    return [mark for mark in marks if mark.line // PART == part]
+
+
+def _inside(lines: list[int], part: int) -> list[int]:
+    return [line for line in lines if line // PART == part]
