@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ettlog import lake as lakes
-from ettlog import manifest
+from ettlog import manifest, packing
 from ettlog.schema import PARSER_VERSION, TABLES, arrow_schema
 from ettlog.windows import instant, moment
 
@@ -99,10 +99,10 @@ def _source(writer: lakes.Writer, path: str, job: dict[str, list[dict[str, Any]]
     columns = {"line": first + number, "launch": launch, "ts": begin + (number + 1) * STEP, "step": step + number}
     steps = _table("step", {**columns, "duration_us": np.full(len(number), STEP)})
     key = hashlib.sha256(path.encode()).hexdigest()[:32]
-    data = {name: lakes.parquet(name, table) for name, table in (("event", event), ("step", steps))}
+    data = {name: packing.parquet(name, table) for name, table in (("event", event), ("step", steps))}
     writer.publish(key, data)
     lines: int = event.num_rows + steps.num_rows
-    files = {name: lakes.describe(data[name], table.num_rows) for name, table in (("event", event), ("step", steps))}
+    files = {name: packing.describe(data[name], table.num_rows) for name, table in (("event", event), ("step", steps))}
     stamps = [row["ts"] for row in job["event"]]
     writer.add(
         manifest.SourceEntry(

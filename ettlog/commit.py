@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from ettlog import discover, lake, manifest, workers
+from ettlog import discover, lake, manifest, packing, workers
 from ettlog.manifest import SourceEntry
 
 BATCH_FILES = 64
@@ -132,7 +132,7 @@ class Committer:
         if twin is not None and twin != answer.name:
             kept = {name: answer.facts[name] for name in _TWIN_FACTS}
             return SourceEntry(manifest.DUPLICATE, answer.name, answer.key, of=twin, **kept, **chain)
-        files = {table: lake.describe(data, answer.rows[table]) for table, data in sorted(answer.tables.items())}
+        files = {table: packing.describe(data, answer.rows[table]) for table, data in sorted(answer.tables.items())}
         return SourceEntry(manifest.ADD, answer.name, answer.key, files=files, **answer.facts, **chain)
 
     def _promote(self, old: SourceEntry) -> None:

@@ -23,6 +23,10 @@ MEMORY_MIB = 1024
 """What DuckDB may hold in memory where no setting says more; beyond it goes to a private folder on disk."""
 STORAGE = "v1.0.0"
 """Oldest DuckDB that can read the database files that are written."""
+COPIED = 500_000
+"""Most rows of facts that are copied into memory, some hundred bytes each."""
+FEW = 2_000
+"""Most rows that are given to the database as parameters."""
 ATTACHED = "snapshot"
 """Name under which a database file is attached."""
 
@@ -112,9 +116,18 @@ def fill(
     con: duckdb.DuckDBPyConnection, name: str, rows: list[dict[str, Any]], columns: Mapping[str, str] | None = None
 ) -> None:
     """Copy rows into the database; `columns` are the table's, by default those of the fact table of this name."""
-    import pyarrow as pa
+    shape = columns or SHAPES[name].columns
+    if len(rows) > FEW:
+        import pyarrow as pa
 
-    copy_in(con, name, columns or SHAPES[name].columns, pa.Table.from_pylist(rows) if rows else None)
+        copy_in(con, name, shape, pa.Table.from_pylist(rows))
+        return
+    copy_in(con, name, shape, None)
+    if rows:  # not by way of Arrow: DuckDB then imports pandas, half a second where that is installed
+        lists = ", ".join(f"unnest(?::{kind}[])" for kind in shape.values())
+        con.execute(
+            "INSERT INTO " + ident(name) + " SELECT " + lists, [[row.get(key) for row in rows] for key in shape]
+        )
 
 
 def copy_in(
@@ -190,8 +203,11 @@ def _parquet(con: duckdb.DuckDBPyConnection, paths: list[str]) -> duckdb.DuckDBP
         ) from error
 
 
-def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path]) -> None:
-    """Make the view over the data files of a fact table; a file's name is its key, a column it lacks is null."""
+def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path], rows: int) -> None:
+    """Make the view over the data files of a fact table; a file's name is its key, a column it lacks is null.
+
+    Of few rows a copy is made in memory: a view opens all its files each time that a question names it.
+    """
     paths = [str(path.resolve()) for path in files]
     columns = SHAPES[name].columns
     if not paths:
@@ -204,4 +220,9 @@ def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path]) -> No
         for column, kind in columns.items()
         if column != "key"
     ]
-    read.project(", ".join(["parse_filename(filename, true) AS key", *casts])).create_view(name)
+    facts = read.project(", ".join(["parse_filename(filename, true) AS key", *casts]))
+    if rows > COPIED:
+        facts.create_view(name)
+        return
+    copy_in(con, name, {column: columns[column] for column in facts.columns}, None)
+    facts.insert_into(name)

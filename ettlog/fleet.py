@@ -111,7 +111,8 @@ class Fleet:
         assert lake is not None
         assert config is not None
         for name in TABLES:
-            database.view(self.connection, name, [file for _, file in lake.files(name)])
+            rows = sum(file.rows for table, _, file in lake.state.listed() if table == name)
+            database.view(self.connection, name, [file for _, file in lake.files(name)], rows)
         database.fill(self.connection, "source_fact", facts.source_rows(lake, config))
         database.fill(self.connection, "line_fact", facts.line_rows(lake))
         named = self.connection.execute(

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ettlog.fleet import Fleet
     from ettlog.lake import Lake
 
-ROWS = tuple(f"_{name}" for name in ("line", "work", "piece"))
-"""Relations with a row for every step line: they are made anew where an answer needs them, and never kept."""
+ROWS = tuple(f"_{name}" for name in ("walk", "line", "pass", "swing", "work", "piece"))
+"""Relations with a row for every step line, and steps between: made anew where an answer needs them, never kept."""
 BEHIND = ("_phase", "_placed", "_save", "_steady")
 """Steps between the public relations that answers read beside them."""
 

@@ -8,84 +8,19 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ettlog import durable, guard, kept, manifest, shards
 from ettlog.errors import LakeError
-from ettlog.manifest import DataFile, SourceEntry, State
-from ettlog.schema import LAKE_VERSION, PARSER_VERSION, TABLES, arrow_schema
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ettlog.parse.spool import Spool
-    from ettlog.parse.step_table import StepTable
+from ettlog.manifest import SourceEntry, State
+from ettlog.schema import TABLES
 
 CONFIG_NAME = "ettlog.toml"
 REGISTRY_NAME = "optimizations.toml"
 LOCK_NAME = durable.LOCK_NAME
 SUFFIX = ".parquet"
-BIG_ROWS = 4096
-"""Tables of at least this many rows are compressed; below it the headers would weigh more than the gain."""
-ROW_GROUP = 1 << 17
 
 _OWN = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}\Z|{re.escape(durable.TEMP_MARK)}")
 _TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, shards.FOLDER, shards.DONE, kept.FOLDER, *TABLES}
-
-
-def parquet(table: str, rows: pa.Table | Spool | StepTable) -> bytes:
-    """Return the Parquet file of a fact table as bytes that depend on the rows alone: no clock, no path, no host."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = arrow_schema(table).with_metadata(
-        {"ettlog.table": table, "ettlog.lake_version": str(LAKE_VERSION), "ettlog.parser_version": str(PARSER_VERSION)}
-    )
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, schema, write_page_checksum=True, **_layout(schema, rows.num_rows)) as file:
-        for group in _row_groups(rows if isinstance(rows, pa.Table) else rows.batches(), schema):
-            file.write_table(group, ROW_GROUP)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
-
-
-def _row_groups(rows: pa.Table | Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield the rows a group at a time, each in one piece: how they came in batches must not show in the bytes."""
-    import pyarrow as pa
-
-    left: pa.Table | None = None
-    for batch in [rows] if isinstance(rows, pa.Table) else rows:
-        more = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-        more = more.replace_schema_metadata(schema.metadata)
-        if not more.schema.equals(schema):
-            more = more.select(schema.names).cast(schema)
-        left = more if left is None else pa.concat_tables([left, more])
-        while left.num_rows > ROW_GROUP:
-            yield _in_one_piece(left.slice(0, ROW_GROUP))
-            left = left.slice(ROW_GROUP)
-    yield _in_one_piece(schema.empty_table() if left is None else left)
-
-
-def _in_one_piece(rows: pa.Table) -> pa.Table:
-    return rows.unify_dictionaries().combine_chunks()
-
-
-def _layout(schema: pa.Schema, rows: int) -> dict[str, object]:
-    """Choose encodings: words by dictionary, integers by difference, other strings by shared beginnings."""
-    import pyarrow as pa
-
-    words = [item.name for item in schema if pa.types.is_dictionary(item.type)]
-    if rows < BIG_ROWS:
-        return {"compression": "none", "write_statistics": False, "use_dictionary": words}
-    rest = {item.name: item.type for item in schema if item.name not in words}
-    encoding = {
-        name: "DELTA_BINARY_PACKED" if pa.types.is_integer(kind) else "DELTA_BYTE_ARRAY" for name, kind in rest.items()
-    }
-    return {"compression": "zstd", "compression_level": 1, "use_dictionary": words, "column_encoding": encoding}
-
-
-def describe(data: bytes, rows: int) -> DataFile:
-    """Return what the manifest keeps of a data file."""
-    return DataFile(hashlib.sha256(data).hexdigest(), len(data), rows)
 
 
 def data_path(lake: Path, table: str, key: str) -> Path:

@@ -1,9 +1,9 @@
 """Launches across the files of one log: a rotation may cut between the lines that open one launch, or behind them.
 
 Every file is read alone, so a file that begins with a worker's line counts a launch there, though the launcher's line
-ended the file before. Here the lines that open and end launches are put one behind the other, file by file, and numbered
-again by the same rules as inside one file. Nothing is read again: the numbers stand between the lake's files and the
-relations, as shifts of clocks do.
+ended the file before. Here the lines that open and end launches are put one behind the other, file by file, and
+numbered again by the same rules as inside one file. Nothing is read again: the numbers stand between the lake's files
+and the relations, as shifts of clocks do.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _PARTS = """
 SELECT log, key, row_number() OVER (PARTITION BY log ORDER BY part, path) AS part_no
 FROM (
   SELECT key, path, coalesce(part, 0) AS part, stream || ' ' || coalesce(CAST(rank AS VARCHAR), '')
-    || CASE WHEN node IS NOT NULL AND count(*) OVER (PARTITION BY stream, rank, part) > 1 THEN ' on ' || node ELSE '' END AS log
+    || CASE WHEN node IS NOT NULL AND count(*) OVER (PARTITION BY stream, rank, part) > 1
+      THEN ' on ' || node ELSE '' END AS log
   FROM source_fact WHERE stream IS NOT NULL
 ) AS named
 QUALIFY count(*) OVER (PARTITION BY log) > 1
@@ -68,7 +69,7 @@ class Piece(NamedTuple):
 
 
 class _Log(NamedTuple):
-    """One log: its files by their number, its marks, and the first line of steps of every launch, all counted through."""
+    """One log: its files by number, its marks, the first line of steps of every launch; lines are counted through."""
 
     keys: dict[int, str]
     marks: list[Mark]
@@ -87,8 +88,9 @@ def rejoin(con: duckdb.DuckDBPyConnection) -> list[Piece]:
     con.execute(f"CREATE TEMP TABLE {TABLE} (key VARCHAR, begin_line BIGINT, end_line BIGINT, launch BIGINT)")
     con.executemany(f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?)", [list(piece) for piece in pieces])
     for name, view in VIEWS.items():
-        kind = con.execute("SELECT table_type FROM information_schema.tables WHERE table_name = ?", [name]).fetchall()
-        con.execute(f"ALTER {'VIEW' if kind[0][0] == 'VIEW' else 'TABLE'} {ident(name)} RENAME TO {ident(name + '_part')}")
+        found = con.execute("SELECT table_type FROM information_schema.tables WHERE table_name = ?", [name]).fetchall()
+        kind = "VIEW" if found[0][0] == "VIEW" else "TABLE"
+        con.execute(f"ALTER {kind} {ident(name)} RENAME TO {ident(name + '_part')}")
         con.execute(view)
     return pieces
 

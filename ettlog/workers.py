@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ettlog import confine, content, objects
 from ettlog.errors import EttlogError
-from ettlog.lake import parquet
 from ettlog.manifest import GROWN, REPARSED, REPLACED
+from ettlog.packing import parquet
 from ettlog.schema import PARSER_VERSION, TABLES
 from ettlog.scratch import scratch
 

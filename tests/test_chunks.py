@@ -11,7 +11,7 @@ import pytest
 
 from ettlog import workers
 from ettlog.ingest import IngestOptions, ingest
-from ettlog.lake import parquet
+from ettlog.packing import parquet
 from ettlog.parse import chunks, passes, scan, step_table
 from ettlog.parse import format as formats_of
 from ettlog.parse.parsed import Limits, Parsed, ScanOptions

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import ettlog
-from ettlog import durable, keeping, kept
+from ettlog import database, durable, keeping, kept
 from ettlog.config import Config
 from ettlog.fleet import Fleet
 from ettlog.ingest import IngestOptions, ingest
@@ -49,6 +49,21 @@ def full(bare: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(kept, "KEEP_ROWS", 0)
         ettlog.open(lake, Config()).table("ledger")
     return lake
+
+
+def test_facts_seen_where_they_lie_are_those_that_were_copied(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The facts of a large lake stay in their files; of each table and of the answers every value is the same."""
+    monkeypatch.setattr(kept, "KEEP_ROWS", 1 << 60)
+    kind = "SELECT table_type FROM information_schema.tables WHERE table_name = 'event'"
+    found = []
+    for most in (database.COPIED, 0):
+        monkeypatch.setattr(database, "COPIED", most)
+        fleet = ettlog.open(bare, Config())
+        tables = [fleet.sql(f"SELECT * FROM {name} ORDER BY ALL") for name in ("event", "step", "alloc", "ledger")]
+        found.append((tables, fleet.connection.execute(kind).fetchall()))
+    assert [kinds for _, kinds in found] == [[("LOCAL TEMPORARY",)], [("VIEW",)]]
+    for few, many in zip(found[0][0], found[1][0], strict=True):
+        assert few.equals(many) and few.height
 
 
 def copied(lake: Path, tmp_path: Path, name: str = "lake") -> Path:

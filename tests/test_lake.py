@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ettlog import durable, lake, manifest
+from ettlog import durable, lake, manifest, packing
 from ettlog.errors import LakeError
 from ettlog.manifest import SourceEntry
 from ettlog.schema import EVENT, arrow_schema
@@ -30,9 +30,9 @@ def events(rows: int) -> pa.Table:
 
 def put(writer: lake.Writer, path: str, key: str, rows: int = 3) -> None:
     """Publish and list one source with some events."""
-    data = lake.parquet("event", events(rows))
+    data = packing.parquet("event", events(rows))
     writer.publish(key, {"event": data})
-    writer.add(SourceEntry("add", path, key, files={"event": lake.describe(data, rows)}, n_lines=rows))
+    writer.add(SourceEntry("add", path, key, files={"event": packing.describe(data, rows)}, n_lines=rows))
 
 
 @pytest.fixture
@@ -81,28 +81,28 @@ def test_bytes_depend_on_the_rows_alone() -> None:
     column = pieces.schema.get_field_index("kind")
     kinds = pa.array(["heartbeat"] * 10).dictionary_encode()
     other = pieces.set_column(column, arrow_schema("event").field("kind"), kinds)
-    assert lake.parquet("event", whole) == lake.parquet("event", other)
+    assert packing.parquet("event", whole) == packing.parquet("event", other)
 
 
 def test_chunks_do_not_show_in_files_of_several_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """However the rows came, a long table is written in row groups of the same bytes."""
-    monkeypatch.setattr(lake, "ROW_GROUP", 1000)
-    whole = events(lake.BIG_ROWS)
-    pieces = pa.concat_tables([whole.slice(start, 700) for start in range(0, lake.BIG_ROWS, 700)])
-    data = lake.parquet("event", whole)
-    assert lake.parquet("event", pieces) == data
+    monkeypatch.setattr(packing, "ROW_GROUP", 1000)
+    whole = events(packing.BIG_ROWS)
+    pieces = pa.concat_tables([whole.slice(start, 700) for start in range(0, packing.BIG_ROWS, 700)])
+    data = packing.parquet("event", whole)
+    assert packing.parquet("event", pieces) == data
     assert pq.ParquetFile(pa.BufferReader(data)).metadata.num_row_groups == 5
 
 
-@pytest.mark.parametrize("rows", [1, lake.BIG_ROWS - 1, lake.BIG_ROWS, lake.BIG_ROWS + 1])
+@pytest.mark.parametrize("rows", [1, packing.BIG_ROWS - 1, packing.BIG_ROWS, packing.BIG_ROWS + 1])
 def test_big_tables_are_compressed_and_all_have_page_checksums(tmp_path: Path, rows: int) -> None:
     """The number of rows decides on compression; a flipped byte is an error for a reader that verifies pages."""
-    data = lake.parquet("event", events(rows))
+    data = packing.parquet("event", events(rows))
     path = tmp_path / "x.parquet"
     path.write_bytes(data)
     column = pq.ParquetFile(path).metadata.row_group(0).column(0)
-    assert column.compression == ("ZSTD" if rows >= lake.BIG_ROWS else "UNCOMPRESSED")
-    assert ("DELTA_BINARY_PACKED" in column.encodings) == (rows >= lake.BIG_ROWS)
+    assert column.compression == ("ZSTD" if rows >= packing.BIG_ROWS else "UNCOMPRESSED")
+    assert ("DELTA_BINARY_PACKED" in column.encodings) == (rows >= packing.BIG_ROWS)
     assert pq.read_table(path, page_checksum_verification=True).num_rows == rows
     place = column.data_page_offset + column.total_compressed_size - 2
     path.write_bytes(data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :])
@@ -113,7 +113,7 @@ def test_big_tables_are_compressed_and_all_have_page_checksums(tmp_path: Path, r
 def test_the_file_says_its_versions_and_columns(tmp_path: Path) -> None:
     """The key-value metadata holds versions and no path or time; columns carry their sentences."""
     path = tmp_path / "x.parquet"
-    path.write_bytes(lake.parquet("event", events(1)))
+    path.write_bytes(packing.parquet("event", events(1)))
     schema = pq.read_schema(path)
     assert set(schema.metadata) == {b"ettlog.table", b"ettlog.lake_version", b"ettlog.parser_version"}
     assert schema.field("line").metadata[b"meaning"].decode() == EVENT[0].meaning

@@ -18,9 +18,10 @@ LAYERS = (
     {"errors", "lifecycle", "schema", "scratch", "sink", "markup", "windows", "conventions"},
     {"parse"},
     {"config", "settings"},
-    {"lake", "ingest", "manifest", "durable", "guard", "discover", "workers", "content", "identity"}
+    {"lake", "packing", "ingest", "manifest", "durable", "guard", "discover", "workers", "content", "identity"}
     | {"confine", "aliases", "commit", "listed", "merge", "objects", "shards", "kept"},
-    {"fleet", "relations", "facts", "clocks", "seams", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"},
+    {"fleet", "relations", "facts", "clocks", "seams", "shifts", "database", "snapshot_read", "redact"}
+    | {"engine", "keeping"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "support", "explain", "lacks"}

@@ -23,22 +23,27 @@ year = 2031
 HEAD = "JobID|JobIDRaw|JobName|Cluster|State|Submit|Start|End|NNodes|AllocTRES|ExitCode"
 
 
+AGENT = "torch/distributed/launcher/api.py:195]"
+SERVER = "torch/distributed/elastic/agent/server/api.py"
+CHILD = (
+    "torch/distributed/elastic/multiprocessing/api.py:984] failed (exitcode: -9) local_rank: 5 (pid: 4321) of binary:"
+)
+WORKER = "Process rank: 0, device: cuda:0, n_gpu: 1, distributed training: True, 16-bits training: False"
+
+
 def torchrun(at: str, later: str, how: str) -> list[str]:
-    """Return the lines of one start of a torchrun job that comes up at one time and fails later, or goes on."""
-    agent, server = "torch/distributed/launcher/api.py:195]", "torch/distributed/elastic/agent/server/api.py"
+    """Return the lines of one start of a torchrun job that comes up at one time, in full or not, and fails later."""
     begun = [
-        f"I0506 {at}:00.000000 42 {agent} Starting elastic_operator with launch configs:",
-        f"I0506 {at}:00.000000 42 {server}:677] [default] Rendezvous'ing worker group",
+        f"I0506 {at}:00.000000 42 {AGENT} Starting elastic_operator with launch configs:",
+        f"I0506 {at}:00.000000 42 {SERVER}:677] [default] Rendezvous'ing worker group",
     ]
     up = [
-        f"I0506 {at}:20.000000 42 {server}:535] [default] Rendezvous complete for workers. Result:",
-        f"I0506 {at}:20.000000 42 {server}:685] [default] Starting worker group",
-        f"05/06/2031 {at}:21 - WARNING - __main__ - Process rank: 0, device: cuda:0, n_gpu: 1, distributed training: True, "
-        "16-bits training: False",
+        f"I0506 {at}:20.000000 42 {SERVER}:535] [default] Rendezvous complete for workers. Result:",
+        f"I0506 {at}:20.000000 42 {SERVER}:685] [default] Starting worker group",
+        f"05/06/2031 {at}:21 - WARNING - __main__ - {WORKER}",
     ]
     dead = [
-        f"E0506 {later}:30.000000 42 torch/distributed/elastic/multiprocessing/api.py:984] failed (exitcode: -9) local_rank: 5 "
-        "(pid: 4321) of binary: /usr/bin/python3",
+        f"E0506 {later}:30.000000 42 {CHILD} /usr/bin/python3",
         "train.py FAILED",
         f"  time      : 2031-05-06_{later}:30",
         "  exitcode  : -9 (pid: 4321)",
@@ -83,8 +88,7 @@ def read(folder: Path, rows: list[str]) -> dict[str, pl.DataFrame]:
 def test_a_log_may_be_rotated_at_any_line(lines: list[str], cuts: list[int], starts: int, tmp_path: Path) -> None:
     """Two files, cut before any line, are the one log: a job for each cut, all with the same segments."""
     rows = [lay(tmp_path, "whole", 900, {"run.log": lines})]
-    for at in cuts:
-        rows.append(lay(tmp_path, f"cut-{at}", 1000 + at, {"run.log.1": lines[:at], "run.log": lines[at:]}))
+    rows += [lay(tmp_path, f"cut-{at}", 1000 + at, {"run.log.1": lines[:at], "run.log": lines[at:]}) for at in cuts]
     jobs = read(tmp_path, rows)
     assert jobs["whole"]["start"].n_unique() == starts
     assert [job for job, found in jobs.items() if not found.equals(jobs["whole"])] == []
@@ -94,9 +98,10 @@ def test_a_log_may_be_rotated_twice_inside_one_start(tmp_path: Path) -> None:
     """Three files whose cuts both lie between the lines that open the second start are the one log."""
     first = len(torchrun("09:00", "09:00", "early"))
     rows = [lay(tmp_path, "whole", 900, {"run.log": LOOP})]
-    for number, (a, b) in enumerate((a, b) for a in range(first, first + 5) for b in range(a + 1, first + 8)):
-        parts = {"run.log.2": LOOP[:a], "run.log.1": LOOP[a:b], "run.log": LOOP[b:]}
-        rows.append(lay(tmp_path, f"cut-{number}", 1000 + number, parts))
+    for a in range(first, first + 5):
+        for b in range(a + 1, first + 8):
+            parts = {"run.log.2": LOOP[:a], "run.log.1": LOOP[a:b], "run.log": LOOP[b:]}
+            rows.append(lay(tmp_path, f"cut-{a}-{b}", 100 * a + b, parts))
     jobs = read(tmp_path, rows)
     assert [job for job, found in jobs.items() if not found.equals(jobs["whole"])] == []
 

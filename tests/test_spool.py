@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ettlog import lake
+from ettlog import packing
 from ettlog.parse import spool as spools
 from ettlog.schema import arrow_schema
 
@@ -81,8 +81,8 @@ def test_parquet_of_a_spool_holds_its_rows(monkeypatch: pytest.MonkeyPatch) -> N
     """A file written from a spool reads as one written from the table, in groups of the same size."""
     table = filled([5, 6, 7]).table()
     monkeypatch.setattr(spools, "KEPT_ROWS", 4)
-    monkeypatch.setattr(lake, "ROW_GROUP", 6)
-    data = lake.parquet("alloc", filled([5, 6, 7]))
+    monkeypatch.setattr(packing, "ROW_GROUP", 6)
+    data = packing.parquet("alloc", filled([5, 6, 7]))
     assert isinstance(table, pa.Table)
     assert pq.read_table(io.BytesIO(data)).to_pylist() == table.to_pylist()
     assert [pq.ParquetFile(io.BytesIO(data)).metadata.row_group(i).num_rows for i in range(3)] == [6, 6, 6]

@@ -58,11 +58,11 @@ class BlockScan:
         found: list[Event] = []
         patterns, data, first = self.source.engine.patterns, memoryview(self.data), self.source.n_lines + 1
         for index, begin, end in self._lines(hits):
-            found += [
+            found.extend(
                 Event(first + index, begin, fact.ts, fact.clock, fact.pattern, fact.values)
                 for fact in self._event_line(begin, bytes(data[begin:end]))
                 if not patterns[fact.pattern].ignore
-            ]
+            )
         return found
 
     def _lines(self, hits: Ints) -> Iterable[tuple[int, int, int]]:
@@ -82,11 +82,12 @@ class BlockScan:
         """Read one line of events: as its like was read before, else by its regexes."""
         engine = self.source.engine
         end = begin + len(line)
-        sealed = self.block.sealed and end + 1 >= self.end
-        whole = not sealed and self.data[end] == 10
+        whole = self.data[end] == 10 and not (end + 1 >= self.end and self.block.sealed)
         name, recipe = engine.recipes.known(line) if whole else (b"", None)
         if recipe is not None and recipe.facts is not None:
-            found = engine.recipes.read(recipe, line, self.source.reader) if recipe.facts else []
+            if not recipe.facts:
+                return []
+            found = engine.recipes.read(recipe, line, self.source.reader)
         else:
             wanted = engine.finder.wanted(line)
             found = self.source.reader.read(line.rstrip(b"\r"), wanted, whole=whole) if wanted else []
@@ -124,7 +125,7 @@ class BlockScan:
     def _neighbours(self, events: Sequence[Event], steps: StepLines) -> None:
         """Find the dated lines beside the undated ones, and keep the block's last instant for the next block."""
         source = self.source
-        dated = DatedLines(self.data, self.end, source.dated, steps.dated, self.newlines)
+        dated = DatedLines(self.data, self.end, source.dated, steps.dated, self.newlines, source.mask)
         if source.facts.waiting:
             first = dated.behind(-1)
             if first != NULL:

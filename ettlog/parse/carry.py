@@ -21,7 +21,7 @@ _NONE: Ints = np.zeros(0, np.int64)
 WINDOWS = (1 << 12, 1 << 16)
 """Bytes looked at in turn for the dated line nearest to one place; the last size repeats."""
 
-NEAR, FAR = 8, 4096
+NEAR, FAR = 3, 4096
 """Lines before that are tried one by one, and the most bytes one of them may have."""
 
 MANY = 32
@@ -47,12 +47,17 @@ class DatedLines:
         dated: Dated,
         read: tuple[Ints, Ints] = (_NONE, _NONE),
         newlines: Ints | None = None,
+        room: Callable[[int], NDArray[np.bool_]] | None = None,
     ) -> None:
-        """Keep `data[:end]`, whole lines; `dated` reads one, `read` has begins (sorted) and instants of lines read."""
+        """Keep `data[:end]`, whole lines; `dated` reads one, `read` has begins (sorted) and instants of lines read.
+
+        `room` gives room for truth values: new memory is slow to touch.
+        """
         self._data, self._end, self._dated, self._read_at, self._read_us = data, end, dated, *read
         self._text = np.frombuffer(data, np.uint8, end)
         self._newlines = np.flatnonzero(self._text == 10) if newlines is None else newlines
         self._known: dict[int, int] = {}
+        self._room = room or (lambda size: np.empty(size, bool))
 
     def before(self, at: int, floor: int = 0) -> tuple[int, int]:
         """Return (place, instant) of the last dated line in `[floor, at)`, where lines begin at both; (-1, NULL)
@@ -73,8 +78,8 @@ class DatedLines:
         high, round_ = at, 0
         while high > floor:
             low = max(floor, high - WINDOWS[min(round_, len(WINDOWS) - 1)])
-            for clock in self._clocks(low, min(high + 7, at))[::-1].tolist():
-                begin, us = self._read(clock)
+            for clock in self._colons(low, min(high + 7, at))[::-1].tolist():
+                begin, us = self._read(clock) if has_clock(self._data, clock - 2, clock + 6) else (-1, NULL)
                 if us != NULL:
                     return begin, us
             high, round_ = low, round_ + 1
@@ -101,7 +106,7 @@ class DatedLines:
         The line behind is looked for only where `capped` says so, or where there is none before.
         """
         if np.count_nonzero(capped) >= MANY:
-            return self._all_around(at)
+            return self._all_around(at, capped)
         rows, last, floor = [], (-1, NULL), 0
         for begin, wanted in zip(at.tolist(), capped.tolist(), strict=True):
             found = self.before(begin, floor)
@@ -109,7 +114,7 @@ class DatedLines:
             rows.append((*last, self.behind(begin) if wanted or last[1] == NULL else NULL))
         return Neighbours(*np.array(rows, np.int64).reshape(-1, 3).T)
 
-    def _all_around(self, at: Ints) -> Neighbours:
+    def _all_around(self, at: Ints, capped: NDArray[np.bool_]) -> Neighbours:
         lines = np.searchsorted(self._newlines, self._clocks(0, self._end))
         lines = lines[_first(lines)]
         begins = np.where(lines > 0, self._newlines[lines - 1] + 1, 0)
@@ -119,10 +124,11 @@ class DatedLines:
         known = self._known_of(begins)
         before, after = (np.append(known, NULL)[group] for group in (distinct - 1, distinct))
         place = np.append(begins, -1)[distinct - 1]
-        for row in np.flatnonzero((before == NULL) | (after == NULL)).tolist():
-            group = int(distinct[row])
-            place[row], before[row] = self._walk(begins, group - 1, -1)
-            after[row] = self._walk(begins, group, 1)[1]
+        for row in np.flatnonzero(before == NULL).tolist():
+            place[row], before[row] = self._walk(begins, int(distinct[row]) - 1, -1)
+        wanted = np.bincount(which, capped) > 0
+        for row in np.flatnonzero((after == NULL) & (wanted | (before == NULL))).tolist():
+            after[row] = self._walk(begins, int(distinct[row]), 1)[1]
         return Neighbours(place[which], before[which], after[which])
 
     def _known_of(self, begins: Ints) -> Ints:
@@ -145,14 +151,21 @@ class DatedLines:
 
     def _clocks(self, low: int, high: int) -> Ints:
         """Return where `dd:dd:dd` stands in `[low, high)`: the place of its first colon."""
-        text = self._text
-        colons = text[low + 2 : max(low + 2, high - 2)] == 58
-        colon = np.flatnonzero(colons[:-3] & colons[3:]) + low + 2  # few bytes are left of many colons
+        colon, text = self._colons(low, high), self._text
         for shift in (-2, -1, 1, 2, 4, 5):
             if not len(colon):
                 break
             colon = colon[text[colon + shift] - 48 < 10]
-        return np.asarray(colon, np.int64)
+        return colon
+
+    def _colons(self, low: int, high: int) -> Ints:
+        """Return where a colon stands in `[low, high)` with another one three bytes behind it, and room for a time
+        around them: few bytes are left of many colons."""
+        size = max(0, high - low - 4)
+        room = self._room(2 * size)
+        colons = np.equal(self._text[low + 2 : low + 2 + size], 58, out=room[:size])
+        both = np.logical_and(colons[:-3], colons[3:], out=room[size : size + max(0, size - 3)])
+        return np.asarray(np.flatnonzero(both) + low + 2, np.int64)
 
     def _read(self, at: int) -> tuple[int, int]:
         """Return where the line around `at` begins, and its instant."""

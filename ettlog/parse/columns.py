@@ -53,6 +53,8 @@ def empty(table: str) -> pa.Table:
 def integers(values: Ints, kind: pa.DataType) -> pa.Array:
     """Return a column of integers; NULL becomes null."""
     missing = values == NULL
+    if missing.all() and len(values):
+        return pa.nulls(len(values), kind)
     numbers = np.where(missing, 0, values) if missing.any() else values
     return _column(kind, np.ascontiguousarray(numbers, _TYPES[str(kind)]), missing)
 
@@ -76,6 +78,8 @@ def words(codes: NDArray[np.integer[Any]], of: Sequence[str], kept: NDArray[np.i
 
 def texts(values: Sequence[str | None]) -> pa.Array:
     """Return a column of strings; None becomes null."""
+    if values and all(value is None for value in values):
+        return pa.nulls(len(values), pa.string())
     encoded = [b"" if value is None else value.encode() for value in values]
     offsets = np.array([0, *accumulate(map(len, encoded))], np.int32)
     missing = np.array([value is None for value in values], bool)

@@ -13,6 +13,7 @@ from ettlog.parse import stamp as stamps
 from ettlog.parse.envelope import walk
 from ettlog.parse.line import LineReader
 from ettlog.parse.recipe import KEPT, OTHER_DIGITS, key, repeats
+from ettlog.parse.stamp_like import Days, Shape, shape_of
 from ettlog.parse.template import NULL
 
 
@@ -23,6 +24,7 @@ class Place(NamedTuple):
     begin: int
     end: int
     body: int = -1
+    shape: Shape | None = None
 
 
 _NOWHERE = Place(-1, 0)
@@ -37,30 +39,37 @@ class DatedLikes:
     def __init__(self) -> None:
         """Start without memory."""
         self._known: dict[bytes, Place] = {}
+        self._days = Days()
 
     def instant(self, line: bytes, reader: LineReader) -> int:
         """Return what `reader.dated` returns of a line: its instant in microseconds UTC, or NULL."""
-        if not repeats(line):
-            return reader.dated(line)
         name = key(line)
-        place = self._known.get(name)
+        place = self._known.get(name) if name else None
         if place is None:
+            if not name or not repeats(line):
+                return reader.dated(line)
             if len(self._known) >= KEPT:
                 self._known.clear()
             place = self._known[name] = _place(name, line)
         if place.begin >= 0:
-            stamp = _stamp(line, place)
+            stamp = self._stamp(line, place)
             if stamp is not None and (place.body >= 0 or stamp.zone == "local"):
                 return reader.instant(stamp)
         elif place is _NOWHERE:
             return NULL
         return reader.dated(line)
 
-
-def _stamp(line: bytes, place: Place) -> stamps.Stamp | None:
-    if place.body < 0:
-        return stamps.parse(line[place.begin : place.end])
-    return stamps.at(line[place.body :], place.begin)
+    def _stamp(self, line: bytes, place: Place) -> stamps.Stamp | None:
+        shape = place.shape
+        if shape is not None and (stamp := self._days.read(line, shape)) is not None:
+            return stamp
+        if place.body < 0:
+            stamp = stamps.parse(line[place.begin : place.end])
+        else:
+            stamp = stamps.at(line[place.body :], place.begin)
+        if stamp is not None and shape is not None:
+            self._days.learn(line, shape, stamp)
+        return stamp
 
 
 def _place(name: bytes, line: bytes) -> Place:
@@ -69,9 +78,11 @@ def _place(name: bytes, line: bytes) -> Place:
         return _ANYWHERE
     prefix = walk(line)
     if "stamp" in prefix.spans:
-        return Place(*prefix.spans["stamp"])
+        begin, end = prefix.spans["stamp"]
+        text = line[begin:end]
+        return Place(begin, end, -1, shape_of(text, 0, begin) if text == text.strip() else None)
     body = line[prefix.end :]
     first = stamps.first(body)
     if first < 0:
         return _ANYWHERE if stamps.may_be_epoch(body) else _NOWHERE
-    return Place(first, 0, prefix.end)
+    return Place(first, 0, prefix.end, shape_of(body, first, prefix.end))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ettlog.parse.book import Book
 from ettlog.parse.clockwork import Clock
 from ettlog.parse.dated import DatedLikes
+from ettlog.parse.duds import Duds
 from ettlog.parse.extract import StepReader
 from ettlog.parse.facts import Facts
 from ettlog.parse.finder import STEP, Finder
@@ -38,6 +39,7 @@ class Engine:
         self.book = Book(patterns)
         self.recipes = Recipes(patterns, self.finder.literals)
         self._step_digits = digit_literals(one.anchor for one in patterns if one.kind == STEP)
+        self.duds = Duds(patterns)
         self._gate_digits = digit_literals(self.finder.step_literals)
         self.likes = Likes(self._anchored)
         self.steps = StepReader(

@@ -29,7 +29,7 @@ FLUSH = 20_000
 """Events kept as Python rows before they become arrays."""
 
 _INTEGERS = tuple(
-    column for column in EVENT
+    column.name for column in EVENT
     if column.type.startswith("int") and column.name not in ("line", "launch", "ts")
 )  # fmt: skip
 _WORDS = tuple(
@@ -177,13 +177,21 @@ class Facts:
 
     def _taken(self, events: Sequence[Event]) -> _Rows:
         values = [event.values for event in events]
-        found = {column.name: columns.whole([one.get(column.name) for one in values]) for column in _INTEGERS}
-        found |= {name: self._words[name].codes([_text(one.get(name)) for one in values]) for name in _WORDS}
+        present = set().union(*values)  # most events have one or two of the fields, most sources three or four
+
+        def all_of(name: str) -> list[Any]:
+            return [one.get(name) for one in values]
+
+        absent, none = np.full(len(events), NULL), np.full(len(events), -1)
+        found = {name: columns.whole(all_of(name)) if name in present else absent for name in _INTEGERS}
+        for name in _WORDS:
+            found[name] = self._words[name].codes(map(_text, all_of(name))) if name in present else none
         found["line"] = np.array([event.line for event in events], np.int64)
         found["ts"] = np.array([event.ts for event in events], np.int64)
         found["clock"] = np.array([event.clock for event in events], np.int8)
         found["index"] = np.array([event.pattern for event in events], np.int64)
-        return _Rows(found, {name: columns.texts([_text(one.get(name)) for one in values]) for name in _TEXTS})
+        texts = {name: list(map(_text, all_of(name))) if name in present else [None] * len(events) for name in _TEXTS}
+        return _Rows(found, {name: columns.texts(texts[name]) for name in _TEXTS})
 
     def _event_table(self, rows: dict[str, NDArray[Any]]) -> pa.Table:
         schema = arrow_schema("event")

@@ -17,7 +17,7 @@ from ettlog.parse.decode import Convert, combine, decoder
 from ettlog.parse.envelope import Prefix, walk
 from ettlog.parse.format import Pattern
 from ettlog.parse.line import Found, LineReader
-from ettlog.parse.template import allowed
+from ettlog.parse.template import NULL, allowed
 from ettlog.parse.uniform import ZEROS, prove
 
 KEPT = 8192
@@ -29,15 +29,17 @@ MAX_LINE = 1024
 _DATE = re.compile(rb"20(?=\d\d-\d\d)")
 _CENTURY = b"\x02\x02"
 """Stands for the century of a date; a line that holds such a byte is not remembered."""
-OTHER_DIGITS = (b"00/00", b"[0000000000.")
+OTHER_DIGITS = (b"00/00/0000", b"[0000000000.")
 """What prefixes look like, their digits zeroed, that do not treat all digits alike beside the century of a date."""
 
 
 def key(line: bytes) -> bytes:
-    """Return a line without its digits; of a date the century stays: prefixes look for it."""
-    if b"20" in line:
-        line = _DATE.sub(_CENTURY, line)
-    return line.translate(ZEROS)
+    """Return a line without its digits; of a date the century stays: prefixes look for it. Nothing of a line that holds
+    what stands for a century."""
+    if _CENTURY[:1] in line:
+        return b""
+    zeroed = line.translate(ZEROS)
+    return zeroed if b"0000-00" not in zeroed else _DATE.sub(_CENTURY, line).translate(ZEROS)
 
 
 def repeats(line: bytes) -> bool:
@@ -69,6 +71,8 @@ class Recipe(NamedTuple):
     prefix: Prefix = Prefix(0, {})
     timeless: bool = False
     """Neither prefix nor body holds what could be a stamp."""
+    bare: bool = False
+    """No prefix tells a rank or a node either, and no fact names a stamp: a fact holds no more than its groups say."""
 
 
 class Recipes:
@@ -88,14 +92,13 @@ class Recipes:
 
     def known(self, line: bytes) -> tuple[bytes, Recipe | None]:
         """Return the key of a line and how its like was read; an empty key where lines like it are not remembered."""
-        if not repeats(line):
-            return b"", None
         name = key(line)
         recipe = self._known.get(name)
-        if recipe is not None and recipe.checks:
-            for at, chars in recipe.checks:
-                if line[at] not in chars:
-                    return b"", None
+        if recipe is None:
+            return (name if repeats(line) else b""), None
+        for at, chars in recipe.checks:
+            if line[at] not in chars:
+                return b"", None
         return name, recipe
 
     def learn(self, name: bytes, line: bytes, wanted: Sequence[int], found: Sequence[Found]) -> None:
@@ -121,7 +124,9 @@ class Recipes:
         body = line[prefix.end :]
         facts = tuple(self._fact(one, body, prefix.end) for one in found)
         timeless = "stamp" not in prefix.spans and not clock.may_be_dated(body)
-        return Recipe(facts, tuple(checks), prefix, timeless)
+        bare = timeless and not prefix.spans and not any("stamp" in one.values for one in found)
+        bare = bare and not any(group[0] == "stamp" for fact in facts for group in fact.groups)
+        return Recipe(facts, tuple(checks), prefix, timeless, bare)
 
     def _fact(self, found: Found, body: bytes, offset: int) -> Fact:
         pattern = self._patterns[found.pattern]
@@ -138,13 +143,20 @@ class Recipes:
         """Return what is on a line of a recipe with facts."""
         if not recipe.facts:
             return []
+        if recipe.bare:
+            return [
+                Found(fact.pattern, self._values(fact, line), NULL, -1, False, 0, *fact.span) for fact in recipe.facts
+            ]
         peeled = recipe.prefix.peeled(line)
-        found = []
-        for fact in recipe.facts:
-            values: dict[str, int | str] = dict(self._patterns[fact.pattern].constants)
-            for column, convert, begin, end in fact.groups:
-                value = convert(line[begin:end])
-                if value is not None:
-                    values[column] = value
-            found.append(reader.finish(fact.pattern, combine(values), peeled, 0, fact.span, recipe.timeless))
-        return found
+        return [
+            reader.finish(fact.pattern, self._values(fact, line), peeled, 0, fact.span, recipe.timeless)
+            for fact in recipe.facts
+        ]
+
+    def _values(self, fact: Fact, line: bytes) -> dict[str, int | str]:
+        values: dict[str, int | str] = dict(self._patterns[fact.pattern].constants)
+        for column, convert, begin, end in fact.groups:
+            value = convert(line[begin:end])
+            if value is not None:
+                values[column] = value
+        return combine(values)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
+
+from ahocorasick_rs import BytesAhoCorasick
 
 from ettlog.parse import blocks
 from ettlog.parse.parsed import Parsed, ScanOptions
@@ -16,6 +19,8 @@ HEAD = 1 << 16
 _FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(\S)")
 """The first byte of a text behind a byte order mark and blanks; the head is not copied to find it."""
 _JSON = b"{["
+_LONG = 4
+"""Bytes of a mark that is looked for together with those of other readers; shorter ones stand everywhere."""
 
 
 class _Module(Protocol):
@@ -42,11 +47,13 @@ class Reader(NamedTuple):
     marks: tuple[bytes, ...] = ()
     """One of these stands in the head; nothing has to without."""
 
-    def sniff(self, head: bytes, options: ScanOptions) -> bool:
-        """Tell whether the reader knows an input by its head."""
+    def sniff(self, head: bytes, options: ScanOptions, seen: frozenset[bytes] | None = None) -> bool:
+        """Tell whether the reader knows an input by its head; `seen` are the long marks of all readers in it."""
         if self.opens and ((first := _FIRST.match(head)) is None or first[1] not in self.opens):
             return False
-        if self.marks and not any(mark in head for mark in self.marks):
+        if self.marks and not any(
+            mark in head if seen is None or len(mark) < _LONG else mark in seen for mark in self.marks
+        ):
             return False
         return self._load().sniff(head, options)
 
@@ -110,7 +117,21 @@ def reader_for(path: Path, options: ScanOptions) -> Reader | None:
 def reader_of(source: blocks.Reader, options: ScanOptions) -> Reader | None:
     """Return the first reader that knows an open source of which nothing was read yet; nothing is read after it."""
     head = bytes(source.peek(HEAD))
-    return next((reader for reader in READERS if reader.sniff(head, options)), None)
+    seen = _seen(head)
+    return next((reader for reader in READERS if reader.sniff(head, options, seen)), None)
+
+
+@lru_cache(maxsize=1)
+def _marks() -> tuple[list[bytes], BytesAhoCorasick]:
+    long = sorted({mark for reader in READERS for mark in reader.marks if len(mark) >= _LONG})
+    return long, BytesAhoCorasick(long)
+
+
+def _seen(head: bytes) -> frozenset[bytes]:
+    """Return the long marks of readers that stand in a head: one look for all of them."""
+    marks, search = _marks()
+    found = search.find_matches_as_indexes(head, overlapping=True)
+    return frozenset(marks[number] for number in {number for number, _, _ in found})
 
 
 def advice(path: Path) -> str:

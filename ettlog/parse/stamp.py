@@ -81,10 +81,15 @@ def first(line: bytes) -> int:
     return -1 if match is None else match.start()
 
 
+def match_at(line: bytes, place: int) -> re.Match[bytes] | None:
+    """Return the text of a stamp's layout that begins at a place of a line, be it an instant or not."""
+    return _FIND.match(line, place)
+
+
 def at(line: bytes, place: int) -> Stamp | None:
     """Return the stamp that stands at a place of a line where `first` found one on a line that differs in digits only;
     None where it is no instant."""
-    match = _FIND.match(line, place)
+    match = match_at(line, place)
     return None if match is None else _read(match, line)
 
 

@@ -153,17 +153,17 @@ class StepLines:
 
     def _slow(self, pool: Pool, rows: Ints, idle: frozenset[int]) -> Iterator[tuple[int, Found]]:
         """Read lines of a pool by the regexes of those patterns whose anchors are on them; most hold none."""
-        text, anchored, wanted = (
-            memoryview(self._block.data),
-            self._source.engine.wanted_steps,
-            frozenset(pool.patterns),
-        )
+        engine, text, wanted = self._source.engine, memoryview(self._block.data), frozenset(pool.patterns)
         for begin, end in zip(pool.at[rows].tolist(), pool.end[rows].tolist(), strict=True):
-            on_line = anchored(bytes(text[begin:end]))
-            ready = [index for index in on_line if index in wanted and index not in idle] if on_line else None
-            if ready:
-                for found in self._read_line(begin, end, ready, many=True):
-                    yield begin, found
+            line = bytes(text[begin:end])
+            ready = tuple(index for index in engine.wanted_steps(line) if index in wanted and index not in idle)
+            name = engine.duds.name(line) if ready else b""
+            if not ready or (name and engine.duds.known(name, ready)):
+                continue
+            every = self._read_line(begin, end, ready, many=True)
+            yield from ((begin, found) for found in every)
+            if not every and pool.key != CUT:
+                engine.duds.learn(name, line, ready)
 
     def _twins(self, rows: Rows) -> Rows:
         """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside

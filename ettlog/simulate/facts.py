@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ettlog import lake, manifest
+from ettlog import lake, manifest, packing
 from ettlog.schema import PARSER_VERSION, TABLES, arrow_schema
 from ettlog.simulate.slurm import STATES
 from ettlog.simulate.story import FAILED, STEP, Moment, story
@@ -95,14 +95,14 @@ def _put(writer: lake.Writer, name: str, tables: dict[str, pa.Table]) -> None:
 
     digest = str(blake3(name.encode()).hexdigest())
     key, lines = digest[:32], sum(rows.num_rows for rows in tables.values())
-    data = {table: lake.parquet(table, rows) for table, rows in tables.items() if rows.num_rows}
+    data = {table: packing.parquet(table, rows) for table, rows in tables.items() if rows.num_rows}
     dated = [rows["ts"] for rows in tables.values() if "ts" in rows.column_names and rows.num_rows]
     edges = [int(column[at].as_py()) for column in dated for at in (0, -1)]
     writer.publish(key, data)
     writer.add(
         manifest.SourceEntry(
             manifest.ADD, name, key, digest, lines * 100, {"matched": lines}, lines,
-            {table: lake.describe(packed, tables[table].num_rows) for table, packed in data.items()},
+            {table: packing.describe(packed, tables[table].num_rows) for table, packed in data.items()},
             {"simulated": lines}, "whole", first_us=min(edges, default=None), last_us=max(edges, default=None),
             clock=DATED, parser=PARSER_VERSION,
         )

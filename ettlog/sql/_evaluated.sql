@@ -20,9 +20,9 @@ WITH mixed AS (
 ),
 next AS (
   SELECT *, first_value(line_us IGNORE NULLS) OVER w AS next_us, first_value(resumes_us IGNORE NULLS) OVER w AS next_begin_us,
-    last_value(line_us IGNORE NULLS) OVER (PARTITION BY gid ORDER BY at_us, place ROWS UNBOUNDED PRECEDING) AS before_us
+    last_value(line_us IGNORE NULLS) OVER (PARTITION BY gid ORDER BY at_us, place, resumes_us ROWS UNBOUNDED PRECEDING) AS before_us
   FROM mixed
-  WINDOW w AS (PARTITION BY gid ORDER BY at_us, place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+  WINDOW w AS (PARTITION BY gid ORDER BY at_us, place, resumes_us ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
 )
 SELECT job, k, part, at_us AS begin_us,
   CASE WHEN NOT inferred AND coalesce(next_us >= end_us AND next_begin_us - coalesce(before_us, at_us) < end_us - at_us, TRUE) THEN end_us

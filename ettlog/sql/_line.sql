@@ -1,11 +1,12 @@
 -- One row per step line of a start, copies from several ranks joined, with the number of steps it covers.
--- needs: step, _stream, _again, launch, mark, _placed
+-- needs: _walk, _placed
 -- gid: number of the start over all jobs
 -- jid: number of the first start of the job over all jobs
 -- pass: 0, and one more each time the loop went back inside the process
 -- step: step printed
 -- covered: steps since the line before; a first line covers the steps since the checkpoint, or one log interval
 -- opens: whether it is the first line of its start
+-- goes_on: whether a line of the same pass stands before it
 -- at_us: instant of the line or of a dated line about the same step; never before that of the line before
 -- dated: whether such a line holds an instant of its own
 -- before_us: instant of the line before
@@ -15,25 +16,13 @@
 -- no: number of the source
 -- line: line number in the source
 -- Starts and sources are numbers here, not names: these are the rows that there may be millions of.
-WITH twin AS (
-  SELECT gid, step, min(at_us) AS at_us FROM mark WHERE kind = 'step_twin' AND dated GROUP BY gid, step
-),
-placed AS (
-  SELECT l.gid, l.gid - l.k AS jid, s.no, t.line, t.step, CASE WHEN t.duration_us > 0 THEN t.duration_us END AS duration_us,
-    t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none') AS own, t.ts, w.at_us AS twin_us, t.samples, t.rank
-  FROM step AS t JOIN _stream AS s ON s.key = t.key
-  JOIN launch AS l ON l.stream = s.stream AND l.launch = s.launches_before + t.launch
-  LEFT JOIN twin AS w ON w.gid = l.gid AND w.step = t.step LEFT JOIN _again AS r ON r.key = t.key AND t.line BETWEEN r.from_line AND r.to_line
-  WHERE t.step IS NOT NULL AND r.key IS NULL
-),
-copied AS (
-  -- most starts have no copies: sorting a million rows for nothing took a third of the time
-  SELECT gid FROM placed GROUP BY gid HAVING count(*) <> count(DISTINCT step)
+WITH copied AS (
+  SELECT DISTINCT gid FROM _walk WHERE step = step_before
 ),
 moved AS (
-  SELECT *, lag(step) OVER w AS step_back, lead(step) OVER w AS step_on, lead(ts) OVER w AS ts_on, max(CASE WHEN own THEN ts END) OVER (
+  SELECT gid, jid, no, line, rank, step, duration_us, own, ts, twin_us, at_us, samples, lag(step) OVER w AS step_back, lead(step) OVER w AS step_on, lead(ts) OVER w AS ts_on, max(CASE WHEN own THEN ts END) OVER (
       PARTITION BY gid, no, rank ORDER BY line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ts_back
-  FROM placed WHERE gid IN (SELECT gid FROM copied) WINDOW w AS (PARTITION BY gid, no, rank ORDER BY line)
+  FROM _walk WHERE gid IN (SELECT gid FROM copied) WINDOW w AS (PARTITION BY gid, no, rank ORDER BY line)
 ),
 gait AS (SELECT gid, min(CASE WHEN step > step_back THEN step - step_back END) AS stride FROM moved GROUP BY gid),
 passed AS (
@@ -48,43 +37,52 @@ ranked AS (
     ORDER BY CASE WHEN ts IS NULL THEN 2 WHEN own THEN 0 ELSE 1 END, no, line) AS nth
   FROM passed
 ),
-single AS (
-  SELECT gid, jid, CAST(0 AS BIGINT) AS pass, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts) AS ts, twin_us, samples
-  FROM placed WHERE gid NOT IN (SELECT gid FROM copied)
-  UNION ALL
-  SELECT gid, jid, pass, no, line, step, duration_us, own, coalesce(CASE WHEN own THEN ts END, twin_us, ts), twin_us, samples
-  FROM ranked WHERE nth = 1
-),
-ordered AS (
-  SELECT gid, jid, pass, step, no, line, duration_us, own OR twin_us IS NOT NULL AS dated, max(ts) OVER w AS at_us,
-    max(ts) OVER (PARTITION BY gid ORDER BY pass, step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_us,
+chosen AS (
+  SELECT gid, jid, pass, step, no, line, duration_us, own OR twin_us IS NOT NULL AS dated, max(at_us) OVER w AS at_us,
+    max(at_us) OVER (PARTITION BY gid ORDER BY pass, step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_us,
     CASE WHEN lag(pass) OVER v = pass THEN lag(step) OVER v END AS step_before, lag(step) OVER v IS NULL AS opens,
     samples, CASE WHEN lag(pass) OVER v = pass THEN lag(samples) OVER v END AS samples_before
-  FROM single WINDOW w AS (PARTITION BY gid ORDER BY pass, step ROWS UNBOUNDED PRECEDING), v AS (PARTITION BY gid ORDER BY pass, step)
+  FROM ranked WHERE nth = 1
+  WINDOW w AS (PARTITION BY gid ORDER BY pass, step ROWS UNBOUNDED PRECEDING), v AS (PARTITION BY gid ORDER BY pass, step)
 ),
 every AS (
   -- what one step consumes; a start whose samples do not grow with its steps, or miss a line, has none
   SELECT gid, jid, min(step - step_before) AS steps, CASE WHEN count(samples) = count(*) AND max(samples) > min(samples)
-    THEN (max(samples) - min(samples)) // (max(step) - min(step)) END AS batch
-  FROM ordered GROUP BY gid, jid
+    THEN (max(samples) - min(samples)) // (max(step) - min(step)) END AS batch, min(step) AS first_step, max(CASE WHEN step_before IS NULL THEN samples END) AS first_samples
+  FROM _walk WHERE gid NOT IN (SELECT gid FROM copied) GROUP BY gid, jid
+  UNION ALL
+  SELECT gid, jid, min(step - step_before), CASE WHEN count(samples) = count(*) AND max(samples) > min(samples)
+    THEN (max(samples) - min(samples)) // (max(step) - min(step)) END, max(CASE WHEN opens THEN step END), max(CASE WHEN opens THEN samples END)
+  FROM chosen GROUP BY gid, jid
 ),
 usual AS (SELECT jid, max(steps) AS steps FROM every GROUP BY jid),
-counted AS (
-  SELECT o.*, e.batch, CASE
-      WHEN o.step_before IS NOT NULL THEN o.step - o.step_before
-      WHEN o.opens AND p.resumed_from < o.step THEN o.step - p.resumed_from
-      ELSE greatest(least(o.step, coalesce(e.steps, u.steps, 1)), 1) END AS covered
-  FROM ordered AS o
-  JOIN every AS e ON e.gid = o.gid JOIN usual AS u ON u.jid = o.jid
-  JOIN _placed AS p ON p.gid = o.gid
+opened AS (
+  SELECT e.*, coalesce(e.steps, u.steps, 1) AS stride,
+    CASE WHEN p.resumed_from < e.first_step THEN e.first_step - p.resumed_from
+      ELSE greatest(least(e.first_step, coalesce(e.steps, u.steps, 1)), 1) END AS first_covered
+  FROM every AS e JOIN usual AS u ON u.jid = e.jid JOIN _placed AS p ON p.gid = e.gid
 ),
-consumed AS (
-  SELECT *, coalesce(samples_before, CASE WHEN batch > 0 THEN samples - batch * covered END) AS from_samples,
-    -- a start that is not the first steps of its job and has consumed nothing before counts its own samples only
-    bool_and(coalesce(batch > 0 AND (step_before IS NOT NULL OR NOT opens OR step <= covered OR samples - batch * covered >= batch), FALSE))
-      OVER (PARTITION BY jid) AS counts
-  FROM counted
+counting AS (
+  -- a start that is not the first steps of its job and has consumed nothing before counts its own samples only
+  SELECT jid, bool_and(coalesce(batch > 0 AND (first_step <= first_covered OR first_samples - batch * first_covered >= batch), FALSE)) AS counts
+  FROM opened GROUP BY jid
+),
+start_of AS (
+  SELECT o.gid, o.stride, o.first_covered, o.batch, c.counts FROM opened AS o JOIN counting AS c ON c.jid = o.jid
+),
+ordered AS (
+  SELECT gid, jid, CAST(0 AS BIGINT) AS pass, step, no, line, duration_us, own OR twin_us IS NOT NULL AS dated, greatest(at_us, before_us) AS at_us, before_us,
+    step_before, step_before IS NULL AS opens, samples, samples_before
+  FROM _walk WHERE gid NOT IN (SELECT gid FROM copied)
+  UNION ALL
+  SELECT gid, jid, pass, step, no, line, duration_us, dated, at_us, before_us, step_before, opens, samples, samples_before FROM chosen
+),
+counted AS (
+  SELECT o.*, s.batch, s.counts, CASE WHEN o.step_before IS NOT NULL THEN o.step - o.step_before WHEN o.opens THEN s.first_covered
+      ELSE greatest(least(o.step, s.stride), 1) END AS covered
+  FROM ordered AS o JOIN start_of AS s ON s.gid = o.gid
 )
-SELECT gid, jid, pass, step, covered, opens, at_us, dated, before_us, duration_us * covered AS total_us,
-  CASE WHEN counts THEN samples END AS samples, CASE WHEN counts THEN from_samples END AS samples_before, no, line
-FROM consumed
+SELECT gid, jid, pass, step, covered, opens, step_before IS NOT NULL AS goes_on, at_us, dated, before_us, duration_us * covered AS total_us,
+  CASE WHEN counts THEN samples END AS samples,
+  CASE WHEN counts THEN coalesce(samples_before, CASE WHEN batch > 0 THEN samples - batch * covered END) END AS samples_before, no, line
+FROM counted

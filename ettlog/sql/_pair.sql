@@ -52,11 +52,12 @@ turned AS (
 ),
 paired AS (
   SELECT *, sum(opens) OVER (PARTITION BY job, k, part ORDER BY at_us,
-    CASE edge WHEN 'line' THEN 0 WHEN 'begin' THEN 1 ELSE 2 END, path, line ROWS UNBOUNDED PRECEDING) AS nth
+    CASE edge WHEN 'line' THEN 0 WHEN 'begin' THEN 1 ELSE 2 END, path, line ROWS UNBOUNDED PRECEDING) AS nth,
+    row_number() OVER (PARTITION BY job, k, part ORDER BY at_us, CASE edge WHEN 'line' THEN 0 WHEN 'begin' THEN 1 ELSE 2 END, path, line) AS pos
   FROM turned
 )
 SELECT job, k, part, min(at_us) AS begin_us, max(CASE WHEN edge = 'end' THEN at_us END) AS end_us,
-  NOT bool_and(dated) AS inferred, min_by(evidence, at_us) AS evidence
+  NOT bool_and(dated) AS inferred, min_by(evidence, pos) AS evidence
 FROM paired
 WHERE nth > 0
 GROUP BY job, k, part, nth

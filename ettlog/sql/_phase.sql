@@ -12,7 +12,10 @@
 -- silent: whether the loop was left more than five seconds behind all that is known to have gone on in it
 -- done_us: the start is over: hardware given back, or last line
 WITH stepped AS (
-  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us, min_by(dated, begin_us) AS dated FROM _work GROUP BY gid
+  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us FROM _work GROUP BY gid
+),
+entered AS (
+  SELECT w.gid, bool_and(w.dated) AS dated FROM _work AS w JOIN stepped AS s ON s.gid = w.gid AND s.begin_us = w.begin_us GROUP BY w.gid
 ),
 fresh AS (
   SELECT gid, min(begin_us) AS begin_us FROM _piece WHERE nature <> 'replay' GROUP BY gid
@@ -40,7 +43,7 @@ followed AS (
 ),
 stopped AS (
   SELECT p.job, p.k, p.first_us, p.ready_us, p.last_us, p.train_us, p.held_to_us, p.last_in_allocation, s.end_state, s.ended_us,
-    w.begin_us AS loop_us, w.dated AS loop_dated, w.end_us AS step_end_us, f.begin_us AS new_us, t.init_us, t.left_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
+    w.begin_us AS loop_us, e.dated AS loop_dated, w.end_us AS step_end_us, f.begin_us AS new_us, t.init_us, t.left_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
     CASE WHEN o.stays THEN o.next_us END AS next_us,
     greatest(w.end_us, CASE
       WHEN s.end_state = 'completed' THEN coalesce(w.end_us, CASE WHEN p.train_us <= t.left_us THEN t.left_us END, p.train_us, t.init_us, p.last_us)
@@ -52,6 +55,7 @@ stopped AS (
   FROM _placed AS p
   JOIN _start AS s ON s.job = p.job AND s.k = p.k
   LEFT JOIN stepped AS w ON w.gid = p.gid
+  LEFT JOIN entered AS e ON e.gid = p.gid
   LEFT JOIN fresh AS f ON f.gid = p.gid
   LEFT JOIN told AS t ON t.job = p.job AND t.k = p.k
   LEFT JOIN waited AS h ON h.job = p.job AND h.k = p.k

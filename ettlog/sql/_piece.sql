@@ -2,6 +2,7 @@
 -- needs: _work
 -- gid: number of the start over all jobs
 -- nature: replay, step, abandoned
+-- before_us: the piece before it in the pass ends; null of the first
 -- begin_us: the piece begins
 -- end_us: the piece ends
 -- pass: 0, and one more each time the loop went back inside the process
@@ -11,17 +12,15 @@
 -- unsure: whether the steps may be of another nature
 -- no: number of the source
 -- line: line number in the source
-WITH cut AS (
-  SELECT *, work_us + (end_us - work_us) * replayed // covered AS replayed_us,
-    work_us + (end_us - work_us) * (covered - lost) // covered AS kept_us
-  FROM _work
-)
-SELECT gid, 'replay' AS nature, work_us AS begin_us, replayed_us AS end_us, pass, first_step,
+SELECT gid, 'replay' AS nature, before_us, work_us AS begin_us, work_us + (end_us - work_us) * replayed // covered AS end_us, pass, first_step,
   first_step + replayed - 1 AS last_step, dated, FALSE AS unsure, no, line
-FROM cut WHERE replayed > 0
+FROM _work WHERE replayed > 0
 UNION ALL
-SELECT gid, 'step', replayed_us, kept_us, pass, first_step + replayed, step - lost, dated, unsure, no, line
-FROM cut WHERE covered > replayed + lost
+SELECT gid, 'step', CASE WHEN replayed > 0 THEN work_us + (end_us - work_us) * replayed // covered ELSE before_us END,
+  work_us + (end_us - work_us) * replayed // covered, work_us + (end_us - work_us) * (covered - lost) // covered, pass,
+  first_step + replayed, step - lost, dated, unsure, no, line
+FROM _work WHERE covered > replayed + lost
 UNION ALL
-SELECT gid, 'abandoned', kept_us, end_us, pass, step - lost + 1, step, dated, unsure, no, line
-FROM cut WHERE lost > 0
+SELECT gid, 'abandoned', CASE WHEN replayed > 0 OR covered > lost THEN work_us + (end_us - work_us) * (covered - lost) // covered ELSE before_us END,
+  work_us + (end_us - work_us) * (covered - lost) // covered, end_us, pass, step - lost + 1, step, dated, unsure, no, line
+FROM _work WHERE lost > 0

@@ -23,7 +23,7 @@ lined AS (
 located AS (
   -- a save without a number is of the last step line before it
   SELECT job, k, kind, at_us, part_no, path, line, coalesce(step, last_value(CASE WHEN kind = 'step' THEN step END IGNORE NULLS) OVER (
-    PARTITION BY job, k ORDER BY at_us, path, line ROWS UNBOUNDED PRECEDING), -1) AS step
+    PARTITION BY job, k ORDER BY at_us, path, line, step ROWS UNBOUNDED PRECEDING), -1) AS step
   FROM lined
 ),
 turned AS (
@@ -60,7 +60,7 @@ next AS (
   -- a save of step n comes behind the line of step n; the first line behind it bounds the wait
   SELECT *, first_value(line_us IGNORE NULLS) OVER w AS next_line_us, first_value(resumes_us IGNORE NULLS) OVER w AS next_us
   FROM mixed
-  WINDOW w AS (PARTITION BY job, k ORDER BY step, place, at_us ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+  WINDOW w AS (PARTITION BY job, k ORDER BY step, place, at_us, line_us, resumes_us ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
 ),
 left_at AS (
   SELECT job, k, min(at_us) AS at_us FROM mark WHERE kind = 'train_end' GROUP BY job, k

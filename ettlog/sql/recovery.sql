@@ -27,16 +27,20 @@ spent AS (
 begun AS (
   SELECT job, k, min(begin_us) AS at_us FROM spent GROUP BY job, k
 ),
+highest AS (
+  SELECT gid, pass, max(step) AS step, max_by(no, step) AS no, max_by(line, step) AS line FROM _line GROUP BY gid, pass
+),
 last_line AS (
-  SELECT gid, max_by(no, step) AS no, max_by(line, step) AS line FROM _line GROUP BY gid
+  -- a loop that went back may print its last step twice
+  SELECT gid, no, line, row_number() OVER (PARTITION BY gid ORDER BY step DESC, pass DESC) AS nth FROM highest
 ),
 seen AS (
   SELECT DISTINCT l.job, l.k, c.path || ':' || CAST(t.line AS VARCHAR) || ' (last step line)' AS evidence
-  FROM launch AS l JOIN last_line AS t ON t.gid = l.gid JOIN _stream AS c ON c.no = t.no
+  FROM launch AS l JOIN last_line AS t ON t.gid = l.gid AND t.nth = 1 JOIN _stream AS c ON c.no = t.no
 ),
 fresh AS (
-  SELECT job, k, min_by(evidence, begin_us) AS evidence, min_by(inferred, begin_us) AS inferred
-  FROM step_run WHERE nature <> 'replay' GROUP BY job, k
+  SELECT job, k, evidence, inferred, row_number() OVER (PARTITION BY job, k ORDER BY begin_us, end_us, first_step, evidence) AS nth
+  FROM step_run WHERE nature <> 'replay'
 ),
 every AS (
   SELECT job, k, phase, begin_us, end_us, us, gpu_us, inferred, evidence FROM spent
@@ -45,7 +49,7 @@ every AS (
   FROM begun AS b LEFT JOIN seen AS s ON s.job = b.job AND s.k = b.k - 1 LEFT JOIN _start AS e ON e.job = b.job AND e.k = b.k - 1
   UNION ALL
   SELECT h.job, h.k, 'new_step', h.new_us, h.new_us, 0, 0, f.inferred, f.evidence
-  FROM _phase AS h JOIN begun AS b ON b.job = h.job AND b.k = h.k JOIN fresh AS f ON f.job = h.job AND f.k = h.k
+  FROM _phase AS h JOIN begun AS b ON b.job = h.job AND b.k = h.k JOIN fresh AS f ON f.job = h.job AND f.k = h.k AND f.nth = 1
   WHERE h.new_us IS NOT NULL
 ),
 placed AS (

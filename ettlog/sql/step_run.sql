@@ -1,5 +1,5 @@
 -- One row per stretch of steps of one nature without a pause between them.
--- needs: _piece, _placed, _stream
+-- needs: _piece, _pause, _placed, _stream
 -- job: job
 -- k: number of the start in its job
 -- nature: step (new data), replay (at or below the high-water mark), abandoned (new, but lost with a job that never came back)
@@ -8,25 +8,59 @@
 -- first_step: first step
 -- last_step: last step
 -- steps: number of steps
--- inferred: whether some instant in it was not printed, or its steps may have been made before, in a start whose logs break off
+-- inferred: whether some instant in it was not printed, or its steps may have been made before, in a start whose logs break off, or nothing explains what follows
 -- evidence: path and line of the first step line
-WITH follows AS (
-  SELECT *, CASE WHEN nature = lag(nature) OVER w AND pass = lag(pass) OVER w AND begin_us = lag(end_us) OVER w
-    AND unsure = lag(unsure) OVER w THEN 0 ELSE 1 END AS opens
-  FROM _piece
-  WINDOW w AS (PARTITION BY gid ORDER BY pass, first_step)
+WITH strange AS (
+  -- new steps behind the line before, without a pause and with an instant of their own, are most of all lines and end no stretch
+  SELECT * FROM _piece WHERE NOT coalesce(nature = 'step' AND dated AND NOT unsure AND begin_us = before_us, FALSE)
+),
+odd AS (
+  SELECT s.gid, s.nature, s.before_us, s.begin_us, s.end_us, s.pass, s.first_step, s.last_step, s.dated, s.unsure OR u.gid IS NOT NULL AS unsure, s.no, s.line
+  FROM strange AS s LEFT JOIN _pause AS u ON u.gid = s.gid AND u.pass = s.pass AND u.step = s.last_step
+  UNION ALL
+  SELECT p.gid, p.nature, p.before_us, p.begin_us, p.end_us, p.pass, p.first_step, p.last_step, p.dated, TRUE, p.no, p.line
+  FROM _piece AS p JOIN _pause AS u ON u.gid = p.gid AND u.pass = p.pass AND u.step = p.last_step
+  WHERE coalesce(p.nature = 'step' AND p.dated AND NOT p.unsure AND p.begin_us = p.before_us, FALSE)
+),
+told AS (
+  SELECT gid, nature, before_us, begin_us, end_us, pass, first_step, last_step, dated, unsure, no, line FROM odd
+  UNION ALL
+  -- and what comes right behind another one
+  SELECT p.gid, p.nature, p.before_us, p.begin_us, p.end_us, p.pass, p.first_step, p.last_step, p.dated, p.unsure, p.no, p.line
+  FROM _piece AS p JOIN odd AS o ON o.gid = p.gid AND o.pass = p.pass AND o.last_step = p.first_step - 1
+  LEFT JOIN _pause AS u ON u.gid = p.gid AND u.pass = p.pass AND u.step = p.last_step
+  WHERE coalesce(p.nature = 'step' AND p.dated AND NOT p.unsure AND p.begin_us = p.before_us, FALSE) AND u.gid IS NULL
+),
+beside AS (
+  SELECT *, lag(last_step) OVER w = first_step - 1 AS near, lag(nature) OVER w AS nature_back, lag(end_us) OVER w AS end_back, lag(unsure) OVER w AS unsure_back
+  FROM told
+  WINDOW w AS (PARTITION BY gid, pass ORDER BY first_step)
+),
+follows AS (
+  SELECT *, CASE WHEN near THEN end_back ELSE before_us END AS end_before,
+    CASE WHEN CASE WHEN near THEN nature = nature_back AND begin_us = end_back AND unsure = unsure_back
+      ELSE nature = 'step' AND begin_us = before_us AND NOT unsure END THEN 0 ELSE 1 END AS opens
+  FROM beside
 ),
 numbered AS (
-  SELECT *, sum(opens) OVER (PARTITION BY gid ORDER BY pass, first_step ROWS UNBOUNDED PRECEDING) AS nth FROM follows
+  SELECT *, sum(opens) OVER (PARTITION BY gid, pass ORDER BY first_step ROWS UNBOUNDED PRECEDING) AS nth FROM follows
+),
+vague AS (
+  SELECT gid, pass, nth, bool_or(NOT dated) AS vague FROM numbered GROUP BY gid, pass, nth
+),
+ends AS (
+  SELECT gid, pass, max(last_step) AS last_step, nullif(max_by(coalesce(end_us, -1), last_step), -1) AS end_us FROM _piece GROUP BY gid, pass
 ),
 stretch AS (
-  SELECT gid, nth, min(nature) AS nature, min(begin_us) AS begin_us, max(end_us) AS end_us, min(first_step) AS first_step,
-    max(last_step) AS last_step, CAST(sum(last_step - first_step + 1) AS BIGINT) AS steps, NOT bool_and(dated) OR bool_or(unsure) AS inferred,
-    min_by(no, first_step) AS no, min_by(line, first_step) AS line
-  FROM numbered
-  GROUP BY gid, nth
+  -- a stretch ends before the next one in its pass, or with it
+  SELECT n.*, v.vague, coalesce(lead(n.first_step) OVER w - 1, e.last_step) AS until_step,
+    CASE WHEN lead(n.first_step) OVER w IS NULL THEN e.end_us ELSE lead(n.end_before) OVER w END AS until_us
+  FROM numbered AS n JOIN vague AS v ON v.gid = n.gid AND v.pass = n.pass AND v.nth = n.nth JOIN ends AS e ON e.gid = n.gid AND e.pass = n.pass
+  WHERE n.opens = 1
+  WINDOW w AS (PARTITION BY n.gid, n.pass ORDER BY n.first_step)
 )
-SELECT p.job, p.k, s.nature, s.begin_us, s.end_us, s.first_step, s.last_step, s.steps, s.inferred,
+SELECT p.job, p.k, s.nature, coalesce(s.begin_us, CASE WHEN s.until_step > s.last_step THEN s.end_us END) AS begin_us, s.until_us AS end_us,
+  s.first_step, s.until_step AS last_step, s.until_step - s.first_step + 1 AS steps, s.vague OR s.unsure AS inferred,
   c.path || ':' || CAST(s.line AS VARCHAR) AS evidence
 FROM stretch AS s
 JOIN _placed AS p ON p.gid = s.gid
