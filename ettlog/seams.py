@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 PART = 1 << 40
 """Lines of the next file of a log are counted from here on."""
 TABLE = "seam_fact"
+_VIEW = " AS SELECT r.* REPLACE (CAST(coalesce(f.launch, r.launch) AS INTEGER) AS launch) FROM "
+_ON = " AS r LEFT JOIN seam_fact AS f ON f.key = r.key AND r.line >= f.begin_line AND r.line < f.end_line"
 VIEWS = {
-    name: f"""CREATE TEMP VIEW {name} AS SELECT r.* REPLACE (CAST(coalesce(f.launch, r.launch) AS INTEGER) AS launch)
-FROM {name}_part AS r LEFT JOIN {TABLE} AS f ON f.key = r.key AND r.line >= f.begin_line AND r.line < f.end_line"""
-    for name in ("event", "step")
+    "event": "CREATE TEMP VIEW event" + _VIEW + "event_part" + _ON,
+    "step": "CREATE TEMP VIEW step" + _VIEW + "step_part" + _ON,
 }
 """The fact tables with launches that are numbered over the whole log."""
 
 _PARTS = """
+CREATE OR REPLACE TEMP TABLE seam_part AS
 SELECT log, key, row_number() OVER (PARTITION BY log ORDER BY part, path) AS part_no
 FROM (
   SELECT key, path, coalesce(part, 0) AS part, stream || ' ' || coalesce(CAST(rank AS VARCHAR), '')
@@ -39,21 +41,22 @@ FROM (
 ) AS named
 QUALIFY count(*) OVER (PARTITION BY log) > 1
 """
-_MARKS = f"""
-WITH part AS ({_PARTS}),
-said AS (
+_MARKS = """
+WITH said AS (
   SELECT p.log, p.part_no, e.key, e.line, k.opens, k.end_state <> '' AS ends, e.format, e.pattern, e.rank, e.node
-  FROM part AS p JOIN event AS e ON e.key = p.key JOIN lifecycle_kind AS k ON k.kind = e.kind
+  FROM seam_part AS p JOIN event AS e ON e.key = p.key JOIN lifecycle_kind AS k ON k.kind = e.kind
   WHERE k.opens > 0 OR k.end_state <> ''
 )
 SELECT log, part_no, key, line, opens, ends, format, pattern, rank, node FROM said
 WHERE log IN (SELECT log FROM said WHERE part_no > 1 AND opens > 0)
 ORDER BY log, part_no, line
 """
-_STEPS = f"""
-WITH part AS ({_PARTS})
-SELECT p.log, p.part_no, min(s.line) FROM part AS p JOIN step AS s ON s.key = p.key
-WHERE p.log IN (SELECT log FROM seam_log)
+_STEPS = """
+SELECT p.log, p.part_no, min(s.line) FROM seam_part AS p JOIN step AS s ON s.key = p.key
+WHERE p.log IN (
+  SELECT p.log FROM seam_part AS p JOIN event AS e ON e.key = p.key JOIN lifecycle_kind AS k ON k.kind = e.kind
+  WHERE p.part_no > 1 AND k.opens > 0
+)
 GROUP BY p.log, p.part_no, s.launch
 """
 
@@ -85,8 +88,8 @@ def rejoin(con: duckdb.DuckDBPyConnection) -> list[Piece]:
     pieces = [piece for log in _logs(con) for piece in _changed(log)]
     if not pieces:
         return []
-    con.execute(f"CREATE TEMP TABLE {TABLE} (key VARCHAR, begin_line BIGINT, end_line BIGINT, launch BIGINT)")
-    con.executemany(f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?)", [list(piece) for piece in pieces])
+    con.execute("CREATE TEMP TABLE seam_fact (key VARCHAR, begin_line BIGINT, end_line BIGINT, launch BIGINT)")
+    con.executemany("INSERT INTO seam_fact VALUES (?, ?, ?, ?)", [list(piece) for piece in pieces])
     for name, view in VIEWS.items():
         found = con.execute("SELECT table_type FROM information_schema.tables WHERE table_name = ?", [name]).fetchall()
         kind = "VIEW" if found[0][0] == "VIEW" else "TABLE"
@@ -97,19 +100,15 @@ def rejoin(con: duckdb.DuckDBPyConnection) -> list[Piece]:
 
 def _logs(con: duckdb.DuckDBPyConnection) -> list[_Log]:
     """Return the logs in several files of which a later one holds a line that opens a launch."""
-    if not con.execute(f"SELECT 1 FROM ({_PARTS}) AS part LIMIT 1").fetchall():
-        return []
+    con.execute(_PARTS)
     logs: dict[str, _Log] = {}
     for log, part, key, line, opens, ends, *writer in con.execute(_MARKS).fetchall():
         one = logs.setdefault(log, _Log({}, [], []))
         one.keys[part] = key
         one.marks.append(Mark(part * PART + line, opens, ends, tuple(writer)))
-    if logs:
-        con.execute("CREATE TEMP TABLE seam_log (log VARCHAR)")
-        con.executemany("INSERT INTO seam_log VALUES (?)", [[log] for log in logs])
-        for log, part, line in con.execute(_STEPS).fetchall():
-            logs[log].steps.append(part * PART + line)
-        con.execute("DROP TABLE seam_log")
+    for log, part, line in con.execute(_STEPS).fetchall() if logs else []:
+        logs[log].steps.append(part * PART + line)
+    con.execute("DROP TABLE seam_part")
     return list(logs.values())
 
 
