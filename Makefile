@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture fuzz mutate spark lock offline docs clean
+.PHONY: help demo test check bench torture machine fuzz mutate spark lock offline docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -53,6 +53,11 @@ bench: $(VENV)/.testing  ## Measure the speed of reading beside ripgrep, and kee
 
 torture: $(VENV)/.testing  ## Injure ettlog in every way its tests know, at full length, and write docs/torture.md
 	$(BIN)/python -m tests.torture --write docs/torture.md
+
+LAKE_SEQUENCES ?= 10000
+
+machine: $(VENV)/.testing  ## Drive a lake and its logs through LAKE_SEQUENCES random sequences of actions; hours
+	LAKE_SEQUENCES=$(LAKE_SEQUENCES) $(BIN)/python -m pytest -n 0 -q --timeout 0 tests/test_lake_machine.py
 
 lock: $(VENV)/.made  ## Lock all requirements with hashes anew, and write the bill of materials
 	$(BIN)/pip install -q --disable-pip-version-check uv

@@ -115,9 +115,11 @@ class Committer:
     def _add(self, answer: workers.Answer) -> None:
         old = self.writer.state.current.get(answer.name)
         entry = self._entry(answer, old)
-        if old is None or replace(entry, supersedes=old.supersedes, relation=old.relation, of=old.of) != old:
+        if old is None or _alike(entry, old) != old:
             if old is not None and old.key != entry.key:
-                self._promote(old)
+                self._promote(old, entry.was)
+            for path in entry.was:
+                self._promote(self.writer.state.current[path], entry.was)
             self.writer.add(entry)
         # The same entry again means that only its data files were damaged: they are written anew.
         self.writer.publish(answer.key, answer.tables)
@@ -128,6 +130,11 @@ class Committer:
         chain: dict[str, Any] = {}
         if old is not None and old.key != answer.key:
             chain = {"supersedes": old.key, "relation": answer.relation or manifest.REPLACED}
+        was = tuple(path for path in answer.was if path in self.writer.state.current)
+        if was and old is None:
+            chain = {"supersedes": self.writer.state.current[was[-1]].key, "relation": manifest.GROWN}
+        if was:
+            chain["was"] = was
         twin = self.writer.state.owners.get(answer.key)
         if twin is not None and twin != answer.name:
             kept = {name: answer.facts[name] for name in _TWIN_FACTS}
@@ -135,11 +142,11 @@ class Committer:
         files = {table: packing.describe(data, answer.rows[table]) for table, data in sorted(answer.tables.items())}
         return SourceEntry(manifest.ADD, answer.name, answer.key, files=files, **answer.facts, **chain)
 
-    def _promote(self, old: SourceEntry) -> None:
+    def _promote(self, old: SourceEntry, gone: tuple[str, ...]) -> None:
         """Let the first duplicate of facts that are about to be superseded stand for them from now on."""
         if self.writer.state.owners.get(old.key) != old.path:
             return
-        twins = [entry for entry in self.writer.state.duplicates() if entry.key == old.key]
+        twins = [one for one in self.writer.state.duplicates() if one.key == old.key and one.path not in gone]
         if twins:
             self.writer.add(standing(old, twins[0]))
 
@@ -159,10 +166,15 @@ class Committer:
         report.shapes.update(entry.unmatched)
 
 
+def _alike(entry: SourceEntry, old: SourceEntry) -> SourceEntry:
+    """Return an entry with the history of an older one of its path."""
+    return replace(entry, supersedes=old.supersedes, relation=old.relation, of=old.of, was=old.was)
+
+
 def standing(old: SourceEntry, twin: SourceEntry) -> SourceEntry:
     """Return the entry with which a duplicate takes over the facts of the path that stood for it so far."""
     own = {"path": twin.path, "digest": twin.digest, "bytes": twin.bytes, "text": twin.text, "state": twin.state}
-    return replace(old, supersedes=None, relation=None, **own)  # type: ignore[arg-type]
+    return replace(old, supersedes=None, relation=None, was=(), **own)  # type: ignore[arg-type]
 
 
 def _claimed(entry: SourceEntry) -> bool:

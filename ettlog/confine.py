@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ MANY = 64
 """Folders beyond which a worker may read the one that holds them all."""
 
 PR_SET_NO_NEW_PRIVS = 38
+PR_SET_PDEATHSIG = 1
 CREATE, ADD_RULE, RESTRICT = 444, 445, 446
 """Numbers of the system calls of Landlock, the same on all machines."""
 VERSION = 1
@@ -71,6 +73,14 @@ def confine(sources: Iterable[Path], scratch: Path, memory: int = MEMORY) -> lis
         done.append("no new privileges")
         done += _fence(list(sources), scratch)
     return done
+
+
+def end_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent is gone (Linux), and end now if it is gone already."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:
+        os._exit(0)
 
 
 def _limits(memory: int) -> list[str]:

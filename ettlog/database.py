@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import itertools
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -141,11 +143,23 @@ def copy_in(
     """Copy a table in memory into the database, with exactly the named columns and types; absent ones are null."""
     shape = ", ".join(f"{ident(column)} {kind}" for column, kind in columns.items())
     con.execute(("CREATE TEMP TABLE " if temporary else "CREATE TABLE ") + f"{ident(name)} ({shape})")
-    if table is None or not table.num_rows:
+    if table is not None:
+        add(con, name, columns, table)
+
+
+def add(con: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, str], table: pa.Table) -> None:
+    """Copy a table in memory to the end of one in the database, which has these columns; absent ones are null."""
+    if not table.num_rows:
         return
     present = set(table.column_names)
     values = [f"{ident(column) if column in present else 'NULL'}::{kind}" for column, kind in columns.items()]
     con.from_arrow(table).project(", ".join(values)).insert_into(name)
+
+
+def types(con: duckdb.DuckDBPyConnection, name: str) -> dict[str, str]:
+    """Return the columns of a table with their SQL types."""
+    shape = con.table(name)
+    return dict(zip(shape.columns, map(str, shape.types), strict=True))
 
 
 def engine() -> str:
@@ -226,3 +240,33 @@ def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path], rows:
         return
     copy_in(con, name, {column: columns[column] for column in facts.columns}, None)
     facts.insert_into(name)
+
+
+def admit(con: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Refuse what is not exactly one SELECT, or the plain EXPLAIN of one, with a UsageError."""
+    import duckdb
+
+    bare = re.sub(r"\A\s*explain\s+(?!analyze\b)", "", query, flags=re.IGNORECASE)
+    parsed = con.extract_statements(bare)
+    if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
+        raise UsageError(
+            "only one SELECT is answered",
+            where=query.strip()[:200] or "(empty query)",
+            why="a question may read the relations and change nothing",
+            todo="write one SELECT, or EXPLAIN in front of it",
+        )
+
+
+def with_plain_at(query: str) -> str:
+    """Quote the column name `at` where it stands alone: DuckDB 2 reserves the word (AT TIME ZONE, AT VERSION)."""
+    import duckdb
+
+    tokens = duckdb.tokenize(query)
+    starts = [start for start, _ in tokens] + [len(query)]
+    words = [query[start:end].strip().lower() for start, end in itertools.pairwise(starts)]
+    for place in reversed(range(len(words))):
+        after = words[place + 1] if place + 1 < len(words) else ""
+        before = words[place - 1] if place else ""
+        if words[place] == "at" and after not in ("time", "(") and before != ".":
+            query = f'{query[: starts[place]]}"at"{query[starts[place] + 2 :]}'
+    return query

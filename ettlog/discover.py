@@ -43,13 +43,28 @@ class Found:
 
 
 def own_files(roots: Sequence[Path]) -> dict[str, Path]:
-    """Return the tool's own files (configuration, registry) that lie directly in a root; the first root wins."""
+    """Return the tool's own files (configuration, registry) that lie directly in a root; the first root wins.
+
+    Raise UsageError when the system does not tell whether there is one.
+    """
     found: dict[str, Path] = {}
     for root in roots:
         for name in OWN_FILES:
-            if not (root / name).is_symlink() and (root / name).is_file():
+            if _is_plain(root / name):
                 found.setdefault(name, root / name)
     return found
+
+
+def _is_plain(path: Path) -> bool:
+    try:
+        return not path.is_symlink() and path.is_file()
+    except OSError as error:
+        raise UsageError(
+            "the folder of the logs does not say whether it holds settings",
+            where=str(path),
+            why=error.strerror or type(error).__name__,
+            todo="make the folder readable for you, or name a configuration with --config",
+        ) from error
 
 
 def discover(
@@ -90,10 +105,14 @@ def _look(root: Path, label: str | None, depth: int, skip: set[tuple[int, int] |
             todo="give a folder of logs, or log files, that exist and are readable",
         ) from error
     if stat.S_ISDIR(info.st_mode):
-        name = label or base.name or "root"
-        _walk(base, plain(name), depth, skip, found)
+        _walk(base, root_name(root, label), depth, skip, found)
     else:
         _take(base, f"{plain(label or base.parent.name or 'root')}/{plain(base.name)}", found)
+
+
+def root_name(root: Path, label: str | None) -> str:
+    """Return what the names of a folder's files begin with in the lake: its label, or the folder's own name."""
+    return plain(label or Path(os.path.abspath(root)).name or "root")  # noqa: PTH100  (resolve() would follow links)
 
 
 def _list(root: Path, label: str | None, depth: int, found: Found) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -86,12 +85,18 @@ class Fleet:
     _keeper: Keeper | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Make the vocabulary visible beside the facts; those of a lake are looked at when something needs them."""
+        """Make the vocabulary visible beside the facts; those of a lake are looked at when something needs them.
+
+        A fleet that is given relations (`_done`) is a part of another one, and has all that the others rest on.
+        """
+        part = bool(self._done)
         words = facts.vocabulary(self.config)
         for name, rows in words.items():
             kinds = {key: "VARCHAR" if isinstance(value, str) else "BIGINT" for key, value in rows[0].items()}
             database.fill(self.connection, name, rows, kinds)
         self._done |= {*words}
+        if part:
+            return
         if self.lake is None or self.config is None:
             self._reconcile()
         else:
@@ -179,8 +184,7 @@ class Fleet:
                 todo="see `ettlog schema` for their columns",
             )
         self._compute(name)
-        shape = self.connection.table(name)
-        return dict(zip(shape.columns, map(str, shape.types), strict=True))
+        return database.types(self.connection, name)
 
     def sql(self, query: str, **params: Any) -> pl.DataFrame:
         """Return the answer to one SELECT (or EXPLAIN) over the relations; `$name` in it stands for a parameter.
@@ -190,8 +194,8 @@ class Fleet:
         import duckdb
 
         try:
-            query = _with_plain_at(query)
-            self._admit(query)
+            query = database.with_plain_at(query)
+            database.admit(self.connection, query)
             for name in (*sorted(self._waiting & _words(query)), *_named(query)):
                 self._compute(name)
             frame: pl.DataFrame = self.connection.sql(query, params=params or None).pl()
@@ -231,6 +235,19 @@ class Fleet:
         if self._keeper is not None:
             self._keeper.give(self, "job")
 
+    def add(self, name: str, part: Fleet) -> None:
+        """Add what a part of this fleet has of a relation to what is here of it."""
+        rows = part.connection.table(name).to_arrow_table()
+        if name not in self._done:
+            database.copy_in(self.connection, name, part.shape(name), None)
+            self._done.add(name)
+        database.add(self.connection, name, part.shape(name), rows)
+
+    def take(self, name: str, query: str) -> None:
+        """Take a relation from a query over what is here."""
+        self.connection.execute("CREATE TEMP TABLE " + ident(name) + " AS " + query)
+        self._done.add(name)
+
     def assemble(self, names: Iterable[str]) -> None:
         """Compute relations from the facts."""
         for name in names:
@@ -248,22 +265,7 @@ class Fleet:
         relation = relations()[name]
         for need in relation.needs:
             self._compute(need)
-        self.connection.execute(f"CREATE TEMP TABLE {ident(name)} AS " + relation.query)
-        self._done.add(name)
-
-    def _admit(self, query: str) -> None:
-        """Refuse what is not exactly one SELECT, or the plain EXPLAIN of one."""
-        import duckdb
-
-        bare = re.sub(r"\A\s*explain\s+(?!analyze\b)", "", query, flags=re.IGNORECASE)
-        parsed = self.connection.extract_statements(bare)
-        if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
-            raise UsageError(
-                "only one SELECT is answered",
-                where=query.strip()[:200] or "(empty query)",
-                why="a question may read the relations and change nothing",
-                todo="write one SELECT, or EXPLAIN in front of it",
-            )
+        self.take(name, relation.query)
 
 
 def schema(name: str | None = None) -> pl.DataFrame:
@@ -286,21 +288,6 @@ def _sentences(name: str) -> Mapping[str, str]:
     if name in SHAPES:
         return SHAPES[name].sentences
     return relations()[name].columns if name in relations() else {}
-
-
-def _with_plain_at(query: str) -> str:
-    """Quote the column name `at` where it stands alone: DuckDB 2 reserves the word (AT TIME ZONE, AT VERSION)."""
-    import duckdb
-
-    tokens = duckdb.tokenize(query)
-    starts = [start for start, _ in tokens] + [len(query)]
-    words = [query[start:end].strip().lower() for start, end in itertools.pairwise(starts)]
-    for place in reversed(range(len(words))):
-        after = words[place + 1] if place + 1 < len(words) else ""
-        before = words[place - 1] if place else ""
-        if words[place] == "at" and after not in ("time", "(") and before != ".":
-            query = f'{query[: starts[place]]}"at"{query[starts[place] + 2 :]}'
-    return query
 
 
 def _named(query: str) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ettlog import aliases, discover, guard, lake, listed, shards, workers
+from ettlog import aliases, discover, guard, lake, listed, moved, shards, workers
 from ettlog import config as config_of
 from ettlog.commit import STATES, Committer, FileReport, IngestReport
 from ettlog.config import Config
@@ -109,7 +109,10 @@ def ingest(
         aliases.refuse_other(writer.state, folder, options.pseudonyms)
         report.problems.extend(writer.state.problems)
         report.copies.extend(name for name, data in copies.items() if writer.keep_copy(name, data))
-        tasks = [_task(file, writer, settings, options) for file in found.files]
+        gone = moved.Missing()
+        if options.files is None and options.shard is None:  # a list, or a share, does not tell what is gone
+            gone = moved.missing(writer.state, found, paths, options.label, options.pseudonyms)
+        tasks = [_task(file, writer, settings, options, gone) for file in found.files]
         count = options.workers or _workers_for(found.files)
         answers = (options.reader or workers.run)(tasks, folders, formats, count)
         Committer(writer, report).take(_watched(answers, found.files, progress))
@@ -171,7 +174,9 @@ def _workers_for(files: Sequence[discover.LogFile]) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _task(file: discover.LogFile, writer: lake.Writer, settings: Config, options: IngestOptions) -> workers.Task:
+def _task(
+    file: discover.LogFile, writer: lake.Writer, settings: Config, options: IngestOptions, gone: moved.Missing
+) -> workers.Task:
     name = aliases.name(file.name, options.pseudonyms)
     entry = writer.state.current.get(name)
     known = None
@@ -179,7 +184,7 @@ def _task(file: discover.LogFile, writer: lake.Writer, settings: Config, options
         known = workers.Known(entry.bytes, entry.digest, entry.key, entry.text)
     zone = None if options.zone else settings.text("sacct.zone")
     return workers.Task(
-        name, file.path, scan_options(file.name, settings, options), known, zone, options.pseudonyms
+        name, file.path, scan_options(file.name, settings, options), known, zone, options.pseudonyms, gone.of(name)
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ettlog import database, kept
+from ettlog import database, kept, portions, renewal
 from ettlog.config import FLAG
 from ettlog.relations import checks, relations
 
@@ -29,8 +29,13 @@ def names() -> tuple[str, ...]:
     every = relations()
     asking = [*checks().values(), *(every[row] for row in ROWS)]
     wanted = {need for one in asking for need in one.needs} | {name for name in every if not name.startswith("_")}
-    wanted |= set(BEHIND)
+    wanted |= {*BEHIND, *renewal.KEPT}
     return tuple(name for name in every if name in wanted and name not in ROWS)
+
+
+def large(lake: Lake) -> bool:
+    """Tell whether a lake has so many rows that its relations are worth keeping."""
+    return sum(file.rows for _, _, file in lake.state.listed()) >= kept.KEEP_ROWS
 
 
 @dataclass
@@ -41,16 +46,18 @@ class Keeper:
     digest: str
     index: kept.Index | None
     may_write: bool
+    base: str = ""
 
     @classmethod
     def of(cls, lake: Lake, config: Config) -> Keeper | None:
         """Return the keeper of a lake; None for a lake that is assembled in no time."""
-        if sum(file.rows for _, _, file in lake.state.listed()) < kept.KEEP_ROWS:
+        if not large(lake):
             return None
-        digest = kept.digest(lake, config, database.engine())
+        base = kept.base(config, database.engine())
+        digest = kept.digest(lake, base)
         # what one call asks for by a flag is not what the next call will ask for
         usual = not any(config.origins.get(key) == FLAG for key in kept.shaping(config))
-        return cls(lake, digest, kept.current(lake.path, digest), usual)
+        return cls(lake, digest, kept.current(lake.path, digest), usual, base)
 
     def give(self, fleet: Fleet, name: str) -> bool:
         """Put a relation into the fleet's database, if it is kept; make and keep all of them where they are stale."""
@@ -58,7 +65,7 @@ class Keeper:
             return False
         if self.index is None:
             self.index = kept.Index("")
-            fleet.assemble(names())
+            portions.assemble(fleet, names(), earlier=self._earlier())
             self._write(fleet)
             return True
         if name not in self.index.files:
@@ -66,9 +73,14 @@ class Keeper:
         path, types = self.index.path(self.lake.path, name), self.index.files[name].types
         return database.load(fleet.connection, name, path, types)
 
+    def _earlier(self) -> kept.Index | None:
+        """Return the relations of other sources that are kept, where making all of them anew takes long."""
+        lines = sum(file.rows for name, _, file in self.lake.state.listed() if name == "step")
+        return kept.earlier(self.lake.path, self.base) if lines > kept.RENEW_LINES else None
+
     def _write(self, fleet: Fleet) -> None:
         if self.may_write:
-            kept.write(self.lake, self.digest, self._writings(fleet))
+            kept.write(self.lake, self.digest, self._writings(fleet), self.base)
 
     def _writings(self, fleet: Fleet) -> Iterator[kept.Writing]:
         for name in names():

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 FOLDER = "relations"
 INDEX = "index.json"
-VERSION = 1
+VERSION = 2
 """Version of the index; another one is left alone and replaced."""
 KEEP_ROWS = 5_000
 """Facts of fewer rows are assembled in about the time that reading kept relations takes: nothing is kept of them."""
+RENEW_LINES = 1_000_000
+"""Of a lake with more step lines only the jobs that a change touches are assembled anew."""
 ROW_GROUP = 1 << 16
 ANSWERS = ("attribute.", "ett.", "slo", "limits.", "formats.", "sacct.delimiter", "sacct.fields")
 """Settings that shape answers, or the facts themselves (whose keys hold them), and no relation."""
@@ -52,10 +54,11 @@ class KeptFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Index:
-    """The relations that a lake keeps, and the digest of all that they were made of."""
+    """The relations that a lake keeps, the digest of all that they were made of, and that of all but the sources."""
 
     digest: str
     files: Mapping[str, KeptFile] = field(default_factory=dict)
+    base: str = ""
 
     def path(self, lake: Path, name: str) -> Path:
         """Return where a relation lies; its name holds the beginning of its hash."""
@@ -75,7 +78,7 @@ def read(lake: Path) -> Index | None:
         record = json.loads(body + b"}")
         files = {str(name): KeptFile(*item) for name, item in record["files"].items()}
         fits = record["v"] == VERSION and all(_NAME.match(name) and _sound(file) for name, file in files.items())
-        return Index(str(record["digest"]), files) if fits else None
+        return Index(str(record["digest"]), files, str(record["base"])) if fits else None
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return None
 
@@ -88,7 +91,7 @@ def _sound(file: KeptFile) -> bool:
 
 def _encode(index: Index) -> bytes:
     files = {name: list(index.files[name]) for name in sorted(index.files)}
-    record = {"v": VERSION, "digest": index.digest, "files": files}
+    record = {"v": VERSION, "digest": index.digest, "base": index.base, "files": files}
     body = json.dumps(record, separators=(",", ":"), ensure_ascii=True).encode("ascii")[:-1]
     return body + _CRC + b'%08x"}\n' % zlib.crc32(body)
 
@@ -97,6 +100,14 @@ def current(lake: Path, digest: str) -> Index | None:
     """Return the index where it is of this digest and its files have the lengths it says."""
     index = read(lake)
     if index is None or index.digest != digest or list(_damage(lake, index)):
+        return None
+    return index
+
+
+def earlier(lake: Path, base: str) -> Index | None:
+    """Return the index where its relations were made of other sources only, and its files are whole."""
+    index = read(lake)
+    if index is None or index.base != base or list(_damage(lake, index, verify=True)):
         return None
     return index
 
@@ -136,13 +147,19 @@ def leftovers(lake: Path) -> list[Path]:
     return sorted(item for item in folder.iterdir() if _OWN.match(item.name) and item not in listed)
 
 
-def digest(lake: Lake, config: Config, engine: str) -> str:
-    """Return the digest of all that shapes the relations: the sources, the settings, ettlog itself, and the engine."""
+def digest(lake: Lake, base: str) -> str:
+    """Return the digest of all that shapes the relations: the sources, and all else by its digest."""
+    found = hashlib.sha256(f"{base}\n".encode())
+    for entry in lake.sources():
+        found.update(manifest.encode(replace(entry, supersedes=None, relation=None, was=())))
+    return found.hexdigest()
+
+
+def base(config: Config, engine: str) -> str:
+    """Return the digest of what shapes the relations beside the sources: settings, ettlog itself, and the engine."""
     found = hashlib.sha256(f"{VERSION} {engine} {code()}\n".encode())
     for key, value in sorted(shaping(config).items()):
         found.update(f"{key}={value!r}\n".encode())
-    for entry in lake.sources():
-        found.update(manifest.encode(replace(entry, supersedes=None, relation=None)))
     return found.hexdigest()
 
 
@@ -169,7 +186,7 @@ class Writing(NamedTuple):
     rows: Callable[[int], pa.RecordBatchReader]
 
 
-def write(lake: Lake, digest: str, relations: Iterator[Writing]) -> Index | None:
+def write(lake: Lake, digest: str, relations: Iterator[Writing], base: str = "") -> Index | None:
     """Keep relations in a lake: their files first, then the index that lists them; older ones go.
 
     Return None, and write nothing that is read, where the lake cannot be written, is being written by another, or has
@@ -181,7 +198,7 @@ def write(lake: Lake, digest: str, relations: Iterator[Writing]) -> Index | None
             if (lake.path / manifest.NAME).stat().st_size != lake.state.size:
                 return None
             durable.make_folder(folder)
-            index = Index(digest, {each.name: _put(folder, each) for each in relations})
+            index = Index(digest, {each.name: _put(folder, each) for each in relations}, base)
             durable.sync_folder(folder)
             durable.replace_file(folder, INDEX, _encode(index))
             for item in leftovers(lake.path):

@@ -58,16 +58,12 @@ def find(paths: Sequence[Path], roots: Sequence[Path], label: str | None = None)
     UsageError for a file outside of all roots, and for two files of one name.
     """
     found = Found()
-    bases = [(Path(os.path.abspath(root)), _root_name(root, label)) for root in roots]  # noqa: PTH100
+    bases = [(Path(os.path.abspath(root)), discover.root_name(root, label)) for root in roots]  # noqa: PTH100
     for path in paths:
         whole = Path(os.path.abspath(path))  # noqa: PTH100  (resolve() would follow links)
         _take(whole, _name(whole, bases, label), found)
     discover.settle(found)
     return found
-
-
-def _root_name(root: Path, label: str | None) -> str:
-    return discover.plain(label or Path(os.path.abspath(root)).name or "root")  # noqa: PTH100
 
 
 def _name(path: Path, bases: Sequence[tuple[Path, str]], label: str | None) -> str:

@@ -65,11 +65,14 @@ class SourceEntry:
     supersedes: str | None = None
     relation: str | None = None
     of: str | None = None
+    was: tuple[str, ...] = ()
+    """Paths of logs that were gone, and whose bytes this one began with: their entries end with this line."""
 
 
 _FIELDS = (
     "op", "path", "key", "digest", "bytes", "lines", "n_lines", "files", "formats", "state", "inferences", "unmatched",
     "hints", "first_us", "last_us", "clock", "parser", "rules", "text", "supersedes", "relation", "of",
+    "was",
 )  # fmt: skip
 _NULLABLE = ("first_us", "last_us", "supersedes", "relation", "of")
 
@@ -79,7 +82,7 @@ def encode(entry: SourceEntry) -> bytes:
     record: dict[str, Any] = {"v": LAKE_VERSION}
     for name in _FIELDS:
         value = getattr(entry, name)
-        if value is None or (value == "" and name != "path"):
+        if value is None or (value == "" and name != "path") or (name == "was" and not value):
             continue
         record[name] = _plain(name, value)
     body = json.dumps(record, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode("ascii")[:-1]
@@ -132,6 +135,7 @@ def _entry(record: dict[str, Any]) -> SourceEntry:
     try:
         values["files"] = {table: _data_file(table, item) for table, item in values.get("files", {}).items()}
         values["inferences"] = tuple(str(text) for text in values.get("inferences", ()))
+        values["was"] = tuple(str(path) for path in values.get("was", ()))
         entry = SourceEntry(**values)
     except (TypeError, KeyError, AttributeError) as error:
         raise DamagedError("its fields are not those of a manifest line") from error
@@ -202,9 +206,10 @@ class State:
 
     def apply(self, entry: SourceEntry) -> None:
         """Take one entry into the state; a later entry of a path stands for the earlier ones."""
-        old = self.current.pop(entry.path, None)
-        if old is not None and self.owners.get(old.key) == entry.path:
-            del self.owners[old.key]
+        for path in (entry.path, *entry.was):
+            old = self.current.pop(path, None)
+            if old is not None and self.owners.get(old.key) == path:
+                del self.owners[old.key]
         if entry.op == REMOVE:
             return
         self.current[entry.path] = entry

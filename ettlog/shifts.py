@@ -110,9 +110,22 @@ def apply(con: duckdb.DuckDBPyConnection, shifts: list[Shift]) -> None:
     """Put views that add the shifts in the place of the fact tables."""
     con.execute(_TABLE)
     con.executemany("INSERT INTO shift_fact VALUES (?, ?, ?, ?, ?)", [list(shift) for shift in shifts])
-    for table, view in VIEWS.items():
-        kind = con.execute("SELECT table_type FROM information_schema.tables WHERE table_name = ?", [table]).fetchall()
-        con.execute(
-            f"ALTER {'VIEW' if kind[0][0] == 'VIEW' else 'TABLE'} {ident(table)} RENAME TO {ident(table + '_read')}"
-        )
-        con.execute(view)
+    for table in VIEWS:
+        _replace(con, table)
+
+
+def _replace(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    kind = con.execute("SELECT table_type FROM information_schema.tables WHERE table_name = ?", [table]).fetchall()
+    con.execute(
+        f"ALTER {'VIEW' if kind[0][0] == 'VIEW' else 'TABLE'} {ident(table)} RENAME TO {ident(table + '_read')}"
+    )
+    con.execute(VIEWS[table])
+
+
+def again(whole: duckdb.DuckDBPyConnection, con: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Put the view that adds the shifts of another database in the place of one fact table."""
+    if not whole.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'shift_fact'").fetchall():
+        return
+    con.execute(_TABLE)
+    con.from_arrow(whole.table("shift_fact").to_arrow_table()).insert_into("shift_fact")
+    _replace(con, table)

@@ -8,11 +8,12 @@ import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ettlog import confine, content, objects
+from ettlog import confine, content, moved, objects, stalls
 from ettlog.errors import EttlogError
 from ettlog.manifest import GROWN, REPARSED, REPLACED
 from ettlog.packing import parquet
@@ -32,6 +33,9 @@ SAME, PARSED, REJECTED = "same", "parsed", "rejected"
 CHANGED = "changed"
 ATTEMPTS = 3
 """How often a source is read that does not stand still."""
+
+LOST = ("the process that read it", "it needs more memory")
+"""How the reasons begin that tell of a process that could not go on, and not of a file."""
 
 HELD_BYTES = 64 << 20
 """Answers that wait for an earlier file may hold so many bytes before no further file is dealt."""
@@ -59,6 +63,8 @@ class Task:
     """Zone of the local times of self-describing records, where it is not the one of `options`."""
     pseudonyms: bytes | None = None
     """Key of the pseudonyms that stand for names of users, hosts and jobs; without one names stay."""
+    gone: tuple[moved.Gone, ...] = ()
+    """Logs that are gone, of which this one may be the rotation."""
 
 
 @dataclass
@@ -70,6 +76,8 @@ class Answer:
     reason: str = ""
     key: str = ""
     relation: str | None = None
+    was: tuple[str, ...] = ()
+    """Names of logs that are gone, and whose bytes this one begins with."""
     facts: dict[str, Any] = field(default_factory=dict)
     """The fields of a manifest line that come from the source itself."""
     rows: dict[str, int] = field(default_factory=dict)
@@ -113,7 +121,7 @@ def read(task: Task, formats: FormatSet) -> Answer:
     except EttlogError as error:
         return Answer(task.name, REJECTED, reason=error.why)
     except MemoryError:
-        return Answer(task.name, REJECTED, reason="it needs more memory than this process may use")
+        return Answer(task.name, REJECTED, reason=f"{LOST[1]} than this process may use")
     except _DEFECTS as error:  # a reader must not raise for what a file holds: one file is lost, and it is said where
         return Answer(task.name, REJECTED, reason=_defect(error))
 
@@ -128,7 +136,7 @@ def _fetched(task: Task, formats: FormatSet) -> Answer:
 
 
 def _read(task: Task, formats: FormatSet) -> Answer:
-    from ettlog.parse import records
+    from ettlog.parse import named_dates, records
     from ettlog.parse.blocks import open_source
 
     with open_source(task.path, budget=task.options.limits.output) as source:
@@ -141,16 +149,22 @@ def _read(task: Task, formats: FormatSet) -> Answer:
         digest, begins = content.digest_of(task.path, known.bytes, known.digest)
         # A compressed source that was listed before its text was known by itself is read once more.
         told = known.text if digest == known.digest and (known.text or not source.compressed) else None
-        if told is not None and content.key_of(told or digest, formats.fingerprint, task.options) == known.key:
+        readings = named_dates.readings(task.name, task.options)
+        keys = (content.key_of(told or digest, formats.fingerprint, one) for one in readings)
+        if told is not None and known.key in keys:
             return Answer(task.name, SAME, key=known.key)
         return _parse(task, source, reader, formats, known.digest, begins)
 
 
 def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
-    from ettlog.parse import records, redaction, scan
+    from ettlog.parse import named_dates, records, redaction, scan
     from ettlog.parse.pseudonyms import Pseudonyms
 
     parsed = reader.read(task.path, task.options) if reader else scan.scan_open(source, formats, task.options)
+    if named := named_dates.settled(task.name, task.options, parsed):
+        task = replace(task, options=named)
+        parsed = reader.read(task.path, task.options) if reader else scan.scan(task.path, formats, task.options)
+        parsed.inferences.append("that year stands in the name of the file or of its folder")
     if not parsed.formats and (hint := records.advice(task.path)):
         parsed.inferences.append(hint)
     relation = None
@@ -167,6 +181,7 @@ def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet
         PARSED,
         key=content.key_of(parsed.text or parsed.digest, formats.fingerprint, task.options),
         relation=relation,
+        was=moved.begun_with(task.path, task.gone, task.options.limits.output) if task.gone else (),
         facts=_facts(parsed, names) | {"rules": content.rules_of(formats.fingerprint, task.options)},
         rows=rows,
         tables={table: parquet(table, tables[table]) for table in TABLES if rows[table]},
@@ -228,7 +243,10 @@ class _Pool:
         self._next = 0
         self._busy: dict[Connection, tuple[_Worker, int | None]] = {}
         self._done: dict[int, Answer] = {}
+        self._watch = stalls.Watch()
+        self._stopped: set[int] = set()
         self._served = False
+        resource_tracker.ensure_running()  # or it would be made below, and let SIGINT in again
         for _ in range(workers):
             self._hire()
 
@@ -236,7 +254,11 @@ class _Pool:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=serve, args=(theirs, self._dirs, self._roots, os.getpid()), daemon=True)
-        process.start()
+        masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()  # a worker is ended by this process, never by the Ctrl-C that reaches both
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
         theirs.close()
         self._busy[ours] = (_Worker(process, ours), None)
 
@@ -250,10 +272,11 @@ class _Pool:
                     self._done[index] = here(self._tasks[index])
                     self._next = max(self._next, index + 1)
                     continue
-                for pipe in wait([pipe for pipe in self._busy if pipe not in idle]):
+                for pipe in wait([pipe for pipe in self._busy if pipe not in idle], stalls.LOOK_S):
                     assert isinstance(pipe, Connection)
                     if self._collect(pipe):
                         idle.append(pipe)
+                self._stop_stalled()
             yield self._done.pop(index)
 
     def _deal(self, pipe: Connection, wanted: int) -> bool:
@@ -268,8 +291,17 @@ class _Pool:
             self._bury(pipe, worker, None)  # it died idle: the file goes to another
             return True
         self._busy[pipe] = (worker, self._next)
+        self._watch.forget(worker.process.pid or 0)
         self._next += 1
         return True
+
+    def _stop_stalled(self) -> None:
+        """Kill workers that hang over a file; what becomes of it is decided when their pipe closes."""
+        for worker, index in self._busy.values():
+            pid = worker.process.pid
+            if index is not None and pid is not None and pid not in self._stopped and self._watch.stalled(pid):
+                self._stopped.add(pid)
+                worker.process.kill()
 
     def _collect(self, pipe: Connection) -> bool:
         """Take what a worker sent (ready, or an answer); return whether it wants a file."""
@@ -291,10 +323,15 @@ class _Pool:
         worker.process.join()
         del self._busy[pipe]
         if index is not None:
-            reason = f"the process that read it died ({_death(worker.process.exitcode)})"
+            reason = f"{LOST[0]} {self._end(worker.process)}"
             self._done[index] = Answer(self._tasks[index].name, REJECTED, reason=reason)
         if self._served and self._next < len(self._tasks):
             self._hire()
+
+    def _end(self, process: SpawnProcess) -> str:
+        if process.pid in self._stopped:
+            return f"took nothing in for {stalls.STALLED_S:.0f} s and was stopped"
+        return f"died ({_death(process.exitcode)})"
 
     def stop(self) -> None:
         """End all workers, whatever they do."""
@@ -319,7 +356,7 @@ def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ..
     from ettlog.parse import format as formats_of
     from ettlog.parse import redaction, scan  # noqa: F401  (libraries map their memory before it is bounded)
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    confine.end_with(parent)
     formats = formats_of.load_all(format_dirs)
     confine.confine(roots, scratch())
     try:

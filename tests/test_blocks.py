@@ -173,3 +173,14 @@ def test_memory_does_not_grow_with_the_length_of_a_line() -> None:
     tracemalloc.stop()
     assert count == 1
     assert peak < 8_000_000
+
+
+def test_what_was_looked_at_twice_is_read_once(tmp_path: Path) -> None:
+    """A second, longer or shorter look at the head loses nothing, of plain and of packed files."""
+    for name, data in (("plain", TEXT), ("packed", gzip.compress(TEXT))):
+        (tmp_path / name).write_bytes(data)
+        for sizes in ((100, 1 << 20), (1 << 20, 100), (len(TEXT) * 2, 1 << 20)):
+            with open_source(tmp_path / name) as source:
+                seen = [bytes(source.peek(size)) for size in sizes]
+                assert seen == [TEXT[:size] for size in sizes]
+                assert source.read_all(1 << 30) == TEXT

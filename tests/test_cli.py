@@ -14,14 +14,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 import ettlog
-from ettlog.cli import COMMANDS, app
+from ettlog.cli import COMMANDS, app, main
+from ettlog.cli.output import replace
 from ettlog.config import Config
 from ettlog.errors import EttlogError, NoDataError, UsageError
 from tests.conftest import ROOT
 from tests.fakes import FakeFleet, empty_fleet, golden_fleet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 @pytest.fixture
@@ -126,6 +127,62 @@ def test_unwritable_output_is_a_usage_error(tmp_path: Path) -> None:
     """A folder that does not exist is refused with its path."""
     with pytest.raises(UsageError, match="nowhere"):
         run("ett", "-o", str(tmp_path / "nowhere" / "x.csv"))
+
+
+def test_an_output_is_the_old_one_or_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk, or Ctrl-C between two calls, leaves the old file and nothing beside it."""
+    path = tmp_path / "x.csv"
+    replace(path, b"old")
+    for refusal in (OSError(28, "No space left on device"), OSError(5, "Input/output error"), KeyboardInterrupt()):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", raising(refusal))
+            with pytest.raises((EttlogError, KeyboardInterrupt)) as caught:
+                replace(path, b"new")
+        if isinstance(caught.value, EttlogError):
+            assert caught.value.exit_code == 1
+            assert "free some space" in caught.value.todo
+        assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
+
+
+def test_an_output_goes_through_a_link_and_into_a_pipe(tmp_path: Path) -> None:
+    """A link stays a link to the new bytes; a pipe, as a device, takes them and stays what it is."""
+    (tmp_path / "real.csv").write_bytes(b"old")
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    replace(tmp_path / "link.csv", b"new")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_bytes() == b"new"
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    replace(tmp_path / "pipe", b"through")
+    assert os.read(reader, 99) == b"through"
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize(("said", "code"), [("Query interrupted", 130), ("something else", None)])
+def test_ctrl_c_inside_a_query_is_an_interruption(monkeypatch: pytest.MonkeyPatch, said: str, code: int | None) -> None:
+    """What DuckDB raises for it ends like any Ctrl-C; other errors of its kind stay defects."""
+    monkeypatch.setattr(app, "main", lambda **_more: raising(RuntimeError(said))())
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    with pytest.raises(SystemExit if code else RuntimeError) as caught:
+        main(["jobs"])
+    assert getattr(caught.value, "code", None) == code
+
+
+def test_a_closed_stdout_is_nobody_who_reads() -> None:
+    """A process that is started without stdout ends well, and says nothing on stderr."""
+    command = ["/bin/sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "ettlog", "--version"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def raising(error: BaseException) -> Callable[..., None]:
+    """Make a function that raises, whatever it is given."""
+
+    def refuse(*_args: object) -> None:
+        raise error
+
+    return refuse
 
 
 @pytest.mark.usefixtures("golden")

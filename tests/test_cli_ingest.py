@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ettlog import workers
 from tests.conftest import ROOT
 from tests.test_cli import process, run
 
@@ -214,3 +215,17 @@ def test_interrupt_is_exit_130_without_a_traceback() -> None:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert result.returncode == 128 + signal.SIGINT
     assert result.stderr.strip() == "ettlog: interrupted"
+
+
+def test_a_file_whose_reader_died_makes_exit_code_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who looks at the exit code alone learns that a file is missing for no fault of its own."""
+
+    def read(task: workers.Task, _formats: object) -> workers.Answer:
+        return workers.Answer(task.name, workers.REJECTED, reason=f"{workers.LOST[0]} died (SIGKILL)")
+
+    monkeypatch.setattr(workers, "read", read)
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/a.log").write_text("a word\n")
+    result = run("ingest", str(tmp_path / "logs"), "--lake", str(tmp_path / "lake"), "--workers", "1", "-q")
+    assert result.exit_code == 3
+    assert result.stderr == "ettlog: not read, for no fault of the file: logs/a.log\n"

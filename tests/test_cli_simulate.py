@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING
 
 import polars as pl
 from click.testing import CliRunner
 
 from ettlog.cli import app
-from ettlog.errors import UsageError
+from ettlog.errors import EttlogError, UsageError
+from tests.ingesting import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 FEW = ["--seed", "5", "-M", "2", "-J", "3", "-D", "20"]
 
@@ -63,3 +68,38 @@ def test_an_unknown_fault_is_named(tmp_path: Path) -> None:
     _, _, error = run("-o", str(tmp_path / "out"), *FEW, "--faults", "tron")
     assert isinstance(error, UsageError)
     assert "torn" in str(error)
+
+
+def test_what_an_interrupted_run_left_is_written_anew(tmp_path: Path) -> None:
+    """A folder that says it is unfinished counts as empty, whatever parts it holds; one with other files does not."""
+    assert run("-o", str(tmp_path / "sound"), *FEW)[0] == 0
+    left = tmp_path / "left"
+    for name in ("truth", ".unfinished/logs"):
+        (left / name).mkdir(parents=True)
+        (left / name / "half.csv").write_text("job,mod")
+    assert run("-o", str(left), *FEW)[0] == 0
+    assert tree(left) == tree(tmp_path / "sound")
+    (left / ".unfinished").mkdir()
+    (left / "mine.txt").write_text("kept")
+    assert isinstance(run("-o", str(left), *FEW)[2], UsageError)
+    assert (left / "mine.txt").read_text() == "kept"
+    assert (left / "truth/jobs.csv").exists()
+
+
+def test_a_full_disk_leaves_no_part_of_a_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the disk refuses is told in four parts, and the folder that was made for it is gone."""
+    real, writes = os.write, []
+
+    def refuse(handle: int, data: bytes) -> int:
+        writes.append(handle)
+        if len(writes) > 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(handle, data)
+
+    monkeypatch.setattr(os, "write", refuse)
+    code, _, error = run("-o", str(tmp_path / "out"), *FEW)
+    monkeypatch.undo()
+    assert isinstance(error, EttlogError)
+    assert (error.exit_code, error.why, code) == (1, "No space left on device", 1)
+    assert len(writes) == 4
+    assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.shared
 
 _COUNTED = "the world size is printed nowhere; it was counted from copies of lines"
 _TESTS = "hundreds of tests save and load the same step of one job: a relation has one row for each"
-_NAMED = "the year is shown by the file's name only"
 _EXPORT = "a script without launcher, clock or trainer: no line that ettlog knows"
 _PROCESS = "a trace is a process that compiled: it counts as a start"
 _LAST = "records behind the end of the run do not end it"
@@ -52,7 +51,6 @@ MISSES: dict[str, dict[str, str]] = {
         "ended_at": "the launcher's report stands behind the last rank's end",
         "loads": _TESTS, "saves_requested": _TESTS,
     },
-    "mlm_rl_nvshmem": {"launched_at": _NAMED, "ended_at": _NAMED},
     "neox_export_hf_1": {"starts": _EXPORT},
     "neox_export_hf_2": {"starts": _EXPORT},
     "nanogpt_driver_acc10": {"world_size": _COUNTED},

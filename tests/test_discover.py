@@ -114,3 +114,16 @@ def test_a_name_that_is_not_utf8_is_spelled_out(tmp_path: Path) -> None:
     with open(os.fsencode(root) + b"/caf\xe9.log", "wb"):  # noqa: PTH123  (a Path cannot be made of these bytes)
         pass
     assert [file.name for file in discover.discover([root], tmp_path / "lake").files] == ["logs/caf\\xe9.log"]
+
+
+def test_a_folder_that_does_not_answer_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody says whether there are settings beside the logs, none are guessed: the error names the file."""
+
+    def refuse(self: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    with pytest.raises(UsageError) as caught:
+        discover.own_files([tmp_path])
+    assert caught.value.where == str(tmp_path / "ettlog.toml")
+    assert caught.value.why == "Permission denied"

@@ -1,4 +1,4 @@
-"""Twenty things that may happen to a log between two ingests, and what the second one says of each file."""
+"""Twenty-one things that may happen to a log between two ingests, and what the second one says of each file."""
 
 from __future__ import annotations
 
@@ -81,6 +81,12 @@ def alike(logs: Path) -> None:
         (logs / f"{number}.log").write_text(ALIKE + accounting(200_000 + number).split("\n", 1)[1])
 
 
+def grown_and_packed(logs: Path) -> None:
+    """Let the log grow by a job, and pack it under a new name before anybody reads it again."""
+    (logs / "a.log.1.gz").write_bytes(gzip.compress((OLD + MORE).encode()))
+    (logs / "a.log").unlink()
+
+
 def inode_reused(logs: Path) -> None:
     """Let another file take the inode of the log."""
     inode = (logs / "a.log").stat().st_ino
@@ -131,6 +137,7 @@ CASES = {
     "copytruncate": Case(copytruncate, "1 new, 1 replaced", 3, "a.log a.log.1"),
     "rotated and gz of the same text": Case(packed, "1 new, 1 replaced", 3, "a.log a.log.1.gz"),
     "zst of the same text": Case(packed_zstd, "1 skipped, 1 duplicate", 2, "a.log"),
+    "grown, then packed": Case(grown_and_packed, "1 grown", 3, "a.log.1.gz"),
     "concatenation of two rotations": Case(concatenated, "1 new", 3, "a.log all.log"),
     "100 files with equal first 64 KiB": Case(alike, "100 new, 1 skipped", 1102),
     "inode reused": Case(inode_reused, "1 new", 3, "a.log b.log"),
@@ -185,6 +192,6 @@ def jobs(lake: Path) -> int:
     return len({job for table in tables for job in table["raw"].to_pylist()})
 
 
-def test_there_are_twenty_cases() -> None:
+def test_there_are_twenty_one_cases() -> None:
     """The list is whole."""
-    assert len(CASES) == 20
+    assert len(CASES) == 21

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
 import pytest
 
-from ettlog import lake
+from ettlog import lake, moved
 from ettlog.errors import LakeError
 from ettlog.ingest import IngestOptions
 from tests.ingesting import accounting, make_logs, opened, run, tree
@@ -116,6 +117,77 @@ def test_a_rotation_moves_the_facts(logs: Path) -> None:
         "logs/a.txt.1": 2,
         "logs/sub/b.txt": 1,
     }
+
+
+def test_a_log_that_grew_before_it_was_renamed_supersedes_what_was_read_of_it(logs: Path) -> None:
+    """Under its new name, packed or not, it begins with what was read: no fact stands twice, none is lost."""
+    run(logs)
+    old = opened(logs).sources()[0]
+    (logs / "a.txt").unlink()
+    (logs / "a.txt-20240302.gz").write_bytes(gzip.compress(accounting(1, 2, 4).encode()))
+    assert run(logs).states == {"grown": 1, "skipped": 2}
+    found = opened(logs)
+    new = found.sources()[0]
+    assert (new.path, new.was, new.supersedes) == ("logs/a.txt-20240302.gz", ("logs/a.txt",), old.key)
+    assert (new.relation, new.files["alloc"].rows, len(found.sources())) == ("grown", 3, 3)
+    assert not lake.data_path(logs.parent / "lake", "alloc", old.key).exists()
+    assert found.problems() == []
+    before = tree(logs.parent / "lake")
+    assert run(logs).states == {"skipped": 3}
+    assert tree(logs.parent / "lake") == before
+
+
+def test_a_log_that_shrank_or_only_begins_alike_supersedes_nothing(logs: Path) -> None:
+    """A file must begin with all that was read, and be called after the log; what is still there stays."""
+    run(logs)
+    (logs / "a.txt").unlink()
+    (logs / "a.txt.1").write_text(accounting(1))  # shorter
+    (logs / "a.txt.2").write_text(accounting(1, 3, 2))  # other bytes behind the first job
+    (logs / "other.txt").write_text(accounting(1, 2, 9))  # another name
+    (logs / "sub/b.txt.1").write_text(accounting(3, 5))  # the log is still there
+    assert run(logs).states == {"new": 4, "skipped": 2}
+    assert len(opened(logs).sources()) == 7
+
+
+def test_a_twin_that_is_still_there_takes_over(logs: Path) -> None:
+    """Facts of a log that came back under another name stay with a copy of it, and a copy that is gone too ends."""
+    (logs / "keep.md").write_text(accounting(1, 2))
+    (logs / "sub/a.txt").write_text(accounting(1, 2))
+    run(logs)
+    (logs / "a.txt").unlink()
+    (logs / "sub/a.txt").unlink()
+    (logs / "a.txt.1").write_text(accounting(1, 2, 4))
+    assert run(logs).states == {"grown": 1, "skipped": 3}
+    assert [entry.path for entry in opened(logs).sources() if entry.files] == [
+        "logs/a.txt.1",
+        "logs/keep.md",
+        "logs/sub/b.txt",
+    ]
+    assert opened(logs).duplicates() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "called"),
+    [
+        ("l/train.log", "l/train.log.1", True),
+        ("l/train.log", "l/train.log.2.gz", True),
+        ("l/train.log", "l/train.log-20240301.zst", True),
+        ("l/train.log", "l/train-20240301.log.gz", True),
+        ("l/train.log", "l/train.1.log", True),
+        ("l/train.log", "l/old/train.log.gz", True),
+        ("l/run/train.log", "l/train.log.1", True),
+        ("l/train.log", "l/trainer.log.1", False),
+        ("l/train.log", "l/train-eval.log", False),
+        ("l/rank.0.log", "l/rank.1.log", False),
+        ("l/job-17.log", "l/job-170.log", False),
+        ("l/a/train.log", "l/b/train.log.1", False),
+        ("l/train.log", "l/train.log", False),
+        ("l/out", "l/out.1", True),
+    ],
+)
+def test_a_rotation_is_called_after_its_log(old: str, new: str, called: bool) -> None:
+    """Tools that rotate logs keep the name and put a number, a date or a suffix to it, in reach of its folder."""
+    assert bool(moved.Missing([moved.Gone(old, 9, "d")]).of(new)) is called
 
 
 def test_facts_outlive_their_log(logs: Path) -> None:

@@ -208,7 +208,7 @@ def _torn(index: Path) -> None:
 
 
 def _changed(index: Path) -> None:
-    index.write_bytes(index.read_bytes().replace(b'"v":1', b'"v":2', 1))
+    index.write_bytes(index.read_bytes().replace(b'"v":2', b'"v":1', 1))
 
 
 def _forged(old: bytes, new: bytes) -> Callable[[Path], None]:

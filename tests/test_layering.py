@@ -15,13 +15,13 @@ from tests.conftest import ROOT
 from tests.imports import imports, modules
 
 LAYERS = (
-    {"errors", "lifecycle", "schema", "scratch", "sink", "markup", "windows", "conventions"},
+    {"errors", "lifecycle", "schema", "scratch", "sink", "markup", "windows", "conventions", "stalls"},
     {"parse"},
     {"config", "settings"},
     {"lake", "packing", "ingest", "manifest", "durable", "guard", "discover", "workers", "content", "identity"}
-    | {"confine", "aliases", "commit", "listed", "merge", "objects", "shards", "kept"},
-    {"fleet", "relations", "facts", "clocks", "seams", "shifts", "database", "snapshot_read", "redact"}
-    | {"engine", "keeping"},
+    | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "stalls"},
+    {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
+    | {"seams", "portions", "renewal"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "support", "explain", "lacks"}

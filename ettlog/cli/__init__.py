@@ -57,6 +57,8 @@ The sentences stand here so that `ettlog --help` imports no command.
 
 INTERRUPTED = 130
 CLOSED_PIPE = 141
+QUERY_INTERRUPTED = "Query interrupted"
+"""What DuckDB raises for a Ctrl-C that it notices before Python does."""
 
 
 class Commands(click.Group):
@@ -139,6 +141,10 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         error.show()
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
+        code = _say("interrupted", INTERRUPTED)
+    except RuntimeError as error:
+        if str(error) != QUERY_INTERRUPTED:
+            raise
         code = _say("interrupted", INTERRUPTED)
     except BrokenPipeError:
         # The reader has left: nothing more to say, and nothing may be flushed into the closed pipe at exit.

@@ -108,6 +108,13 @@ def command(ctx: click.Context, /, logs: tuple[Path, ...], lake: Path, **options
             click.echo(line, err=True)
     elif report.sources:
         _keep(lake)
+    from ettlog.workers import LOST
+
+    lost = [file.name for file in report.rejected if file.why.startswith(LOST)]
+    if lost:
+        more = f", and {len(lost) - 1:,} more" if lost[1:] else ""
+        click.echo(f"ettlog: not read, for no fault of the file: {lost[0]}{more}", err=True)
+        ctx.exit(TOO_MANY_REJECTED)
     rejected = sum(report.lines[name] for name in BAD_LINES)
     if limit is not None and rejected > limit(report.n_lines):
         click.echo(
@@ -164,9 +171,12 @@ def _key(lake: Path, options: dict[str, Any]) -> bytes | None:
 def _keep(lake: Path) -> None:
     """Make the relations of a large lake, so that the first question need not; the account does so by asking."""
     import ettlog
+    from ettlog.keeping import large
+    from ettlog.lake import Lake
 
     with suppress(EttlogError):  # no fault of the ingest: the first question will tell
-        ettlog.open(lake).keep()
+        if large(Lake.open(lake)):  # a small one is not even connected to
+            ettlog.open(lake).keep()
 
 
 def _reader(engine: str | None) -> Reader | None:

@@ -19,7 +19,7 @@ class Limit(NamedTuple):
 
 def fixed() -> tuple[Limit, ...]:
     """Return the limits that are built in, each from the place that holds it."""
-    from ettlog import config, registry
+    from ettlog import config, confine, registry, stalls
     from ettlog.parse import decode, format_time, packed, shapes, stamp
 
     return (
@@ -29,6 +29,8 @@ def fixed() -> tuple[Limit, ...]:
         Limit("first_year", stamp.FIRST_YEAR, "earliest year of a stamp"),
         Limit("year_after", stamp.LAST_YEAR, "first year that is too late for a stamp"),
         Limit("zstd_window_bytes", packed.WINDOW, "window that a zstd frame may ask for"),
+        Limit("worker_bytes", confine.MEMORY, "memory that a worker may map beside its libraries"),
+        Limit("worker_seconds", round(stalls.STALLED_S), "seconds without a byte read after which a worker is ended"),
         Limit("samples", shapes.MAX_SAMPLES, "samples of lines that no format knows, for each source"),
         Limit("sample_bytes", shapes.SAMPLE_BYTES, "bytes of one sample"),
         Limit("config_bytes", config.MAX_BYTES, "bytes of a configuration"),

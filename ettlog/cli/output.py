@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +16,8 @@ import click
 
 from ettlog import sink, tables
 from ettlog.cli import fit
-from ettlog.errors import UsageError
+from ettlog.durable import sync_folder
+from ettlog.errors import EttlogError, LakeError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 WIDEST = 120
 """Characters beyond which a sentence is broken, however wide the terminal."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""What no other name of the file would mend."""
 UNBOUNDED = 100_000
 """Width that tables are laid out for in a file or a pipe: nothing is cut there."""
 
@@ -158,25 +163,47 @@ def _write(data: bytes, out: Output) -> None:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: a temporary one beside it, synced and renamed.
+    """Write a file whole or not at all, durably: a temporary one beside it, synced and renamed.
+
+    A link stays one, and what it points to is replaced; a pipe or device takes the bytes as they come.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: the file cannot be written there.
+        EttlogError: the disk is full or broken.
     """
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        place = path.resolve()
+        handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+        try:
+            _fill(handle, Path(name), data)
+            Path(name).replace(place)
+        except BaseException:  # whoever stops it, no half file is left beside the old one
+            with suppress(OSError):
+                Path(name).unlink(missing_ok=True)
+            raise
+        _sync_folder(place.parent)
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _fill(handle: int, path: Path, data: bytes) -> None:
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    path.chmod(0o666 & ~_umask())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name durable, where the system lets folders be opened and synced."""
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise _unwritable(path, error) from error
+        sync_folder(folder)
+    except LakeError as error:
+        if isinstance(error.__cause__, OSError) and error.__cause__.errno in FULL:
+            raise error.__cause__ from None
 
 
 def _umask() -> int:
@@ -185,10 +212,9 @@ def _umask() -> int:
     return mask
 
 
-def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(
-        f"cannot write {path}",
-        where=str(path),
-        why=error.strerror or "the system refused",
-        todo="name a file in a folder you may write to",
-    )
+def _unwritable(path: Path, error: OSError) -> EttlogError:
+    kind: type[EttlogError] = UsageError
+    todo = "name a file in a folder you may write to"
+    if error.errno in FULL:
+        kind, todo = EttlogError, "free some space, or name a file on another disk, and run the same command again"
+    return kind(f"cannot write {path}", where=str(path), why=error.strerror or "the system refused", todo=todo)

@@ -52,15 +52,11 @@ def command(
     All of it is invented; nothing in it was measured.
     """
     from ettlog import simulate
-    from ettlog.errors import UsageError
     from ettlog.simulate.faults import parse
     from ettlog.simulate.results import results
+    from ettlog.simulate.whole import refuse_full
 
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise UsageError(
-            "the output is not an empty folder", where=str(output), why="logs of another fleet would be mixed in",
-            todo="name a folder that does not exist, or empty it",
-        )  # fmt: skip
+    refuse_full(output)
     given = {"models": models, "jobs": jobs, "days": days, "ranks": ranks, "dialects": list(dialects) or None}
     spec = simulate.read(scenario) if scenario else simulate.default()
     spec = spec.having(**{name: value for name, value in given.items() if value is not None})

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ettlog.moved import Gone
 from ettlog.workers import Answer, Known, Task
 
 if TYPE_CHECKING:
@@ -55,10 +56,12 @@ def task_of(text: str) -> Task:
     fields = options["sacct_fields"]
     options["sacct_fields"] = tuple(fields) if fields is not None else None
     known = told.pop("known")
+    gone = tuple(Gone(*one) for one in told.pop("gone"))
     return Task(
         path=Path(told.pop("path")),
         options=ScanOptions(**options),
         known=Known(*known) if known else None,
+        gone=gone,
         **told,
     )
 

@@ -119,10 +119,11 @@ class Reader:
 
     def peek(self, size: int) -> memoryview:
         """Return the first `size` bytes of text, or all there are, before anything is read; they are read again."""
-        stored = self._stored.left + len(self._head)
-        room = memoryview(bytearray(size if self.compressed else min(size, stored)))
-        self._ahead = room[: self.readinto(room)]
-        return self._ahead
+        if len(self._ahead) < size:
+            stored = len(self._ahead) + self._stored.left + len(self._head)
+            room = memoryview(bytearray(size if self.compressed else min(size, stored)))
+            self._ahead = room[: self.readinto(room)]
+        return self._ahead[:size]
 
     def readinto(self, target: memoryview) -> int:
         """Fill `target` with text as far as it goes and return the number of bytes; 0 only at the end."""

@@ -9,6 +9,7 @@ import polars as pl
 
 from ettlog.simulate.counterfactual import savings, worlds
 from ettlog.simulate.faults import ZONE, Fault
+from ettlog.simulate.whole import put, whole
 from ettlog.simulate.write import write
 
 if TYPE_CHECKING:
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def results(fleet: Simulated, folder: str | Path, faults: frozenset[Fault] = frozenset()) -> dict[str, int]:
-    """Write everything; return counts: files, bytes, jobs, starts, segments.
+    """Write everything, whole or not at all; return counts: files, bytes, jobs, starts, segments.
 
     `truth/` holds CSV: jobs, starts, segments (as logs stamp them: shifted where they have no zone), savings, and
-    counterfactuals, which are the totals of every component in every world.
+    counterfactuals, which are the totals of every component in every world. Raise UsageError or EttlogError when the
+    folder cannot be written.
     """
-    made = write(fleet, Path(folder) / "logs", faults)
     found = worlds(fleet)
     shift = ZONE if Fault.zoneless in faults else 0
     moved = fleet.segments.with_columns(pl.col("begin_us", "end_us") + shift)
@@ -29,10 +30,10 @@ def results(fleet: Simulated, folder: str | Path, faults: frozenset[Fault] = fro
         "jobs": fleet.jobs, "starts": fleet.starts.with_columns(pl.col("on").list.join(";")), "segments": moved,
         "savings": savings(fleet, found), "counterfactuals": totals(found),
     }  # fmt: skip
-    place = Path(folder) / "truth"
-    place.mkdir(parents=True, exist_ok=True)
-    for name, frame in frames.items():
-        frame.write_csv(place / f"{name}.csv")
+    with whole(Path(folder)) as place:
+        made = write(fleet, place / "logs", faults)
+        for name, frame in frames.items():
+            put(place / "truth" / f"{name}.csv", frame.write_csv().encode())
     return {
         "files": len(made), "bytes": sum(map(len, made.values())), "jobs": fleet.jobs.height,
         "starts": fleet.starts.height, "segments": fleet.segments.height,

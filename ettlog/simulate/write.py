@@ -11,6 +11,7 @@ from ettlog.simulate.kubernetes import pods
 from ettlog.simulate.slurm import accounting
 from ettlog.simulate.story import FAILED, PREEMPTED, STEP, Moment, story
 from ettlog.simulate.template import template
+from ettlog.simulate.whole import put
 from ettlog.simulate.words import KUBERNETES, SECOND
 from ettlog.windows import moment
 
@@ -53,9 +54,7 @@ def write(fleet: Simulated, folder: str | Path, faults: frozenset[Fault] = froze
     """Write a fleet's logs, configuration and registry; return the files by name. Same fleet, same bytes."""
     made = files(fleet, faults)
     for name, data in made.items():
-        path = Path(folder) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        put(Path(folder) / name, data)
     return made
 
 

@@ -1,5 +1,5 @@
 -- One row per time without a trainer: waiting for hardware, or hardware held and nothing started on it.
--- needs: alloc, _held, _phase, _placed, _start
+-- needs: _ran, _held, _phase, _placed, _start
 -- job: job
 -- k: number of the start that follows, where one does
 -- part: queue or placement
@@ -12,8 +12,7 @@ WITH asked AS (
 ),
 bare AS (
   SELECT h.job, h.from_us, h.to_us, h.evidence, coalesce(h.ready_us, min(s.start_us)) AS ran_us
-  FROM _held AS h LEFT JOIN alloc AS s ON s.raw = h.raw AND s.record = 'step' AND s.start_us BETWEEN h.from_us AND h.to_us
-    AND regexp_matches(s.id, '[.][0-9]+$')
+  FROM _held AS h LEFT JOIN _ran AS s ON s.raw = h.raw AND s.start_us BETWEEN h.from_us AND h.to_us
   WHERE h.from_us IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM _placed AS p WHERE p.job = h.job AND p.raw = h.raw AND p.held_from_us = h.from_us)
   GROUP BY h.job, h.from_us, h.to_us, h.evidence, h.ready_us

@@ -8,8 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.torture import page
-from tests.torture.registry import AREAS, Run, Scope, memory, run
+from tests.torture import page, results
+from tests.torture.registry import AREAS, Area, Run, Scope, memory, run
 
 
 def main() -> int:
@@ -19,6 +19,7 @@ def main() -> int:
     told.add_argument("--sample", action="store_true", help="run the small slice that the tests run")
     told.add_argument("--seed", type=int, default=1)
     told.add_argument("--write", type=Path, help="write the page with the table here")
+    told.add_argument("--keep", type=Path, help="keep each area's result in this folder, and run only what is missing")
     asked = told.parse_args()
     names = {name for name in asked.only.split(",") if name}
     unknown = names - {area.name for area in AREAS}
@@ -26,7 +27,7 @@ def main() -> int:
         told.error(f"no such area: {', '.join(sorted(unknown))}")
     chosen = [area.name for area in AREAS if not names or area.name in names]
     with tempfile.TemporaryDirectory(prefix="ettlog-torture-", dir=memory()) as folder:
-        runs = [_watched(name, Path(folder), not asked.sample, asked.seed) for name in chosen]
+        runs = [_once(name, asked.keep, Scope(Path(folder), not asked.sample, asked.seed)) for name in chosen]
     text = page.table(runs)
     print(text)
     if asked.write:
@@ -34,11 +35,22 @@ def main() -> int:
     return int(any(one.outcome.failures for one in runs))
 
 
-def _watched(name: str, folder: Path, full: bool, seed: int) -> Run:
-    """Run one area and say on stderr how it went, failure by failure."""
+def _once(name: str, folder: Path | None, scope: Scope) -> Run:
+    """Run one area, or take what it found before this run was interrupted."""
     area = next(area for area in AREAS if area.name == name)
-    done = run(area, Scope(folder / area.module / area.name, full, seed))
-    shutil.rmtree(folder / area.module, ignore_errors=True)
+    before = results.kept(area, folder) if folder else None
+    if before is not None:
+        return before
+    done = _watched(area, scope)
+    if folder:
+        results.keep(done, folder)
+    return done
+
+
+def _watched(area: Area, scope: Scope) -> Run:
+    """Run one area and say on stderr how it went, failure by failure."""
+    done = run(area, Scope(scope.folder / area.module / area.name, scope.full, scope.seed))
+    shutil.rmtree(scope.folder / area.module, ignore_errors=True)
     print(f"{area.name:10} {done.seconds:7.1f} s  {len(done.outcome.failures)} failures", file=sys.stderr, flush=True)
     for sentence in (*done.outcome.failures, *(f"skipped: {text}" for text in done.outcome.skipped)):
         print(f"    {sentence}", file=sys.stderr, flush=True)

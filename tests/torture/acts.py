@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,7 @@ import ettlog
 from ettlog import durable, lake
 from ettlog.errors import EttlogError
 from ettlog.ingest import IngestOptions
-from tests.torture import shim
+from tests.torture import dying, shim
 
 
 def act(case: dict[str, Any]) -> None:
@@ -23,13 +25,16 @@ def act(case: dict[str, Any]) -> None:
     batches.BATCH_SECONDS = 1e9  # how much is written at once must not hang on the speed of the machine
     if case.get("bug"):
         BUGS[case["bug"]]()
+    if case.get("dying"):
+        dying.prepare(case["dying"])
     if case.get("clock"):
         shim.move_clock(*case["clock"])
     trap = shim.Trap(**case["trap"]) if case.get("trap") else None
     if trap is not None:
         shim.arm(trap)
     code = CALLS[case["call"]](case["args"]) if case.get("call") else _command(case["args"])
-    sys.stdout.flush()
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
     sys.stderr.flush()
     if trap is not None and trap.seen:
         Path(trap.seen).write_text(json.dumps(shim.counted()))
@@ -37,16 +42,21 @@ def act(case: dict[str, Any]) -> None:
 
 
 def _command(args: list[str]) -> int:
-    from ettlog import cli
+    from ettlog import __main__
 
     sys.argv = ["ettlog", *args]
     try:
-        cli.main(args)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    except KeyboardInterrupt:  # it came before there was anything to interrupt
+        return __main__.INTERRUPTED
+    try:
+        __main__.main()
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 1
     except BaseException as error:  # noqa: BLE001  (what a real process would do with it)
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
+    return 0
 
 
 def _account(args: list[str]) -> int:
@@ -61,7 +71,21 @@ def _account(args: list[str]) -> int:
     return 0
 
 
-CALLS: dict[str, Callable[[list[str]], int]] = {"account": _account}
+def _measured(args: list[str]) -> int:
+    """Run the command line, and print how much more memory it held at most than before it began."""
+    before = _held("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the mark of the highest begins here, not in the parent
+    code = _command(args)
+    print(f"{max(0, _held('VmHWM') - before) >> 10:,} MiB")
+    return code
+
+
+def _held(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
+
+
+CALLS: dict[str, Callable[[list[str]], int]] = {"account": _account, "measured": _measured}
 """What a child may do other than run the command line."""
 
 

@@ -88,7 +88,7 @@ def fresh(start: Path, case: Path) -> Path:
 def told(lake: Path) -> dict[str, manifest.SourceEntry]:
     """Return what a lake says of each path, but for its history: which older facts an entry stood for."""
     current = Lake.open(lake, verify=True).state.current
-    return {path: replace(entry, supersedes=None, relation=None) for path, entry in current.items()}
+    return {path: replace(entry, supersedes=None, relation=None, was=()) for path, entry in current.items()}
 
 
 def same(lake: Path, other: Path) -> bool:

@@ -10,11 +10,13 @@ import functools
 import importlib
 import json
 import os
+import pkgutil
 import resource
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,11 @@ from tests.conftest import ROOT
 from tests.torture import acts, shim
 
 PATIENCE_S = 120.0
-"""A process that takes longer hangs: these logs take a tenth of a second where a core is free."""
-LOADED = (
-    "pandas", "pyarrow.compute", "pyarrow.csv", "pyarrow.parquet", "ettlog.ingest",
-    "ettlog.parse.records", "ettlog.parse.scan", "ettlog.cli.ingest",
-)  # fmt: skip
+"""A process that sleeps or computes for longer hangs: these logs take a tenth of a second where a core is free. Time in
+which it waits for a core does not count."""
+LOADED = ("pandas", "pyarrow.compute", "pyarrow.csv", "pyarrow.parquet", "duckdb", "ettlog.fleet", "ettlog.cli.ingest")
+PACKAGES = ("ettlog.parse",)
+"""Packages whose modules are imported too, all of them: readers are imported where a log's head calls for them."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Nursery:
     """The parent's end of the process; a context manager."""
 
     folder: Path
+    loaded: tuple[str, ...] = ()
+    """Modules to import beside those of an ingest."""
     _process: subprocess.Popen[str] = field(init=False)
     _number: int = 0
 
@@ -61,7 +65,7 @@ class Nursery:
         more = {"PYTHONPATH": str(ROOT)}
         if (library := shim.library()) is not None:
             more["LD_PRELOAD"] = str(library)
-        command = [sys.executable, "-m", "tests.torture.nursery", str(self.folder)]
+        command = [sys.executable, "-m", "tests.torture.nursery", str(self.folder), *self.loaded]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=os.environ | more)
         assert self._ask({}) == {"ready": True}
@@ -76,11 +80,14 @@ class Nursery:
         self._process.wait()
 
     def run(self, args: list[str], trap: shim.Trap | None = None, **more: Any) -> Ended:
-        """Run a command in a child and wait for its end; `more` are the fields of `start`."""
-        return self.wait(self.start(args, trap, **more))
+        """Run a command in a child and wait for its end, at most `patience` seconds; the rest is for `start`."""
+        patience_s = more.pop("patience", PATIENCE_S)
+        return self.wait(self.start(args, trap, **more), patience_s)
 
     def start(self, args: list[str], trap: shim.Trap | None = None, **more: Any) -> tuple[int, int]:
-        """Start a command; `more`: `bug` and `clock` (see acts.py), `memory` (bytes of RLIMIT_AS), `code` to run."""
+        """Start a command; `more`: `bug` and `clock` (see acts.py), `memory` (bytes it may map beside what the
+        parent has), `pipe` (a FIFO to print to, which somebody reads), `dying` and `call` (see acts.py).
+        """
         self._number += 1
         case = {"args": args, "number": self._number, "trap": trap and trap.plain(), **more}
         return int(self._ask({"start": case})["pid"]), self._number
@@ -103,6 +110,16 @@ class Nursery:
         return answer
 
 
+def _mapped() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _modules() -> Iterator[str]:
+    for package in PACKAGES:
+        found = importlib.import_module(package)
+        yield from (module.name for module in pkgutil.iter_modules(found.__path__, f"{package}."))
+
+
 def serve(folder: Path) -> None:
     """Answer requests until the other end closes."""
     begun: dict[int, float] = {}
@@ -121,36 +138,60 @@ def serve(folder: Path) -> None:
 
 
 def _wait(pid: int, patience_s: float) -> dict[str, Any]:
-    deadline, hung, nap = time.monotonic() + patience_s, False, 0.001
+    slept, hung, nap, last = 0.0, False, 0.001, time.monotonic()
     while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
-        if time.monotonic() > deadline and not hung:
+        time.sleep(nap)
+        nap = min(0.02, nap * 1.5)
+        now = time.monotonic()
+        state, computed = _state(pid)
+        slept += now - last if state in "SD" else 0.0
+        last = now
+        if max(slept, computed) > patience_s and not hung:
             hung = True
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
-        time.sleep(nap)
-        nap = min(0.02, nap * 1.5)
     return {"code": os.waitstatus_to_exitcode(ended[1]), "hung": hung}
 
 
+def _state(pid: int) -> tuple[str, float]:
+    """Return what a process does (R, S, D, T, Z) and the seconds it has computed; anything where nobody tells."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "S", 0.0
+    return fields[0], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _fork(case: dict[str, Any], folder: Path) -> int:
+    # A pipe is opened here, so that whoever reads it may leave as soon as the child is there.
+    pipe = os.open(case["pipe"], os.O_WRONLY) if case.get("pipe") else None
     pid = os.fork()
     if pid:
+        if pipe is not None:
+            os.close(pipe)
         return pid
     os.setsid()
     for name, target in (("out", 1), ("err", 2)):
+        if target == 1 and pipe is not None:
+            os.dup2(pipe, target)
+            os.close(pipe)
+            continue
         handle = os.open(folder / f"{case['number']}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(handle, target)
         os.close(handle)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     if case.get("memory"):
-        resource.setrlimit(resource.RLIMIT_AS, (case["memory"], case["memory"]))
+        limit = case["memory"] + _mapped()
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     acts.act(case)
     os._exit(0)
 
 
 if __name__ == "__main__":
-    for module in LOADED:
+    for module in (*LOADED, *sys.argv[2:], *_modules()):
         importlib.import_module(module)
+    # Ctrl-C waits until a child runs its command.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     # Formats are loaded once here, not in each child.
     formats: Any = importlib.import_module("ettlog.parse.format")
     formats.load_all = functools.partial(lambda loaded, *_args: loaded, formats.load_all(()))

@@ -6,6 +6,7 @@ tests.torture` runs the full floors of all rows, the test `tests/torture/test_ar
 
 from __future__ import annotations
 
+import datetime
 import os
 import random
 import shutil
@@ -78,16 +79,23 @@ class Area(NamedTuple):
 
 AREAS: tuple[Area, ...] = (
     Area("F1", "each call of an ingest killed or failed", "ingest_faults", "faults", 560, 60),
+    Area("F2", "each call that writes an answer killed or failed", "outputs", "faults", 150, 20),
     Area("F3", "the system refuses calls on the logs", "source_faults", "faults", 48, 24),
     Area("F4", "an fsync fails once, then succeeds", "fsync_once", "faults", 24, 8),
+    Area("F5", "the power cut at each call, on a real ext4", "power_cuts", "power cuts", 162, 8),
     Area("F6", "every state of the disk after a power cut", "power", "states", 300, 90),
     Area("F7", "the manifest damaged, then ingested again", "damaged_manifest", "faults", 454, 70),
     Area("F8", "data files damaged, then opened and checked", "damaged_facts", "faults", 2000, 200),
+    Area("F9", "a full disk, a disk without names, a disk that is only read", "full_disk", "faults", 36, 18),
     Area("F10", "ingests, readers and repairs at once, one killed", "racing", "executions", 50, 4),
     Area("F11", "killed half way, and killed again while healing", "compound", "faults", 81, 16),
     Area("F12", "a log that changes while it is read", "changing_sources", "faults", 24, 24),
     Area("F13", "the clock of the machine anywhere and backwards", "clocks", "executions", 6, 6),
+    Area("F14", "signals, a closed stdout, a reader that leaves", "endings", "faults", 60, 12),
+    Area("F15", "a worker dies, or hangs", "worker_deaths", "faults", 8, 4),
+    Area("F16", "what is larger than memory may be", "memory", "executions", 3, 3),
     Area("days", "days of growing, rotating, packed logs, two ingests an hour", "days", "executions", 1152, 40),
+    Area("D1", "the same logs under other circumstances, all pairs of them", "circumstances", "executions", 25, 3),
     Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
     Area("H1", "hostile files, names and texts, asked by every command", "hostile_corpus", "inputs", 550, 60),
 )
@@ -99,6 +107,8 @@ class Run(NamedTuple):
     area: Area
     outcome: Outcome
     seconds: float
+    date: str = ""
+    """Day on which it was run (UTC, YYYY-MM-DD)."""
 
 
 def run(area: Area, scope: Scope) -> Run:
@@ -109,7 +119,8 @@ def run(area: Area, scope: Scope) -> Run:
     least, done = (area.floor if scope.full else area.sample), outcome.counts[area.unit]
     missed = f"{area.name}: only {done:,} {area.unit}, where {least:,} are the least"
     outcome.expect(done >= least or bool(outcome.skipped), missed)
-    return Run(area, outcome, time.monotonic() - begun)
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return Run(area, outcome, time.monotonic() - begun, today)
 
 
 def memory() -> Path | None:

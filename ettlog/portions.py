@@ -1,0 +1,122 @@
+"""Relations over many step lines, made portion by portion of the jobs: their memory does not grow with the fleet.
+
+Nothing that rests on step lines says anything of a job that another job could change: the relations before them bring
+the jobs together and number their starts. So the rows of the portions are those of the whole, whatever the portions.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ettlog import database, facts, renewal, shifts
+from ettlog.relations import relations
+from ettlog.sink import ident
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ettlog.fleet import Fleet
+    from ettlog.kept import Index
+
+LINES = "_walk"
+"""The relation that reads every step line."""
+BYTES_PER_LINE = 700
+"""What DuckDB holds of a step line while it makes the relations that have a row for each."""
+FEWEST, MOST = 250_000, 2_000_000
+"""Step lines of a portion: fewer do not repay its statements, of more the sorts leave the cache."""
+
+
+@lru_cache(maxsize=1)
+def behind() -> frozenset[str]:
+    """Return the relations that rest on step lines, line by line."""
+    every = relations()
+    found = {LINES}
+    while more := {name for name, each in every.items() if found & {*each.needs}} - found:
+        found |= more
+    return frozenset(found)
+
+
+@lru_cache(maxsize=1)
+def inputs() -> tuple[str, ...]:
+    """Return what these need of all else: relations, facts and vocabulary."""
+    needs = {need for name in behind() for need in relations()[name].needs}
+    return tuple(sorted(needs - behind()))
+
+
+def lines(memory_mib: int) -> int:
+    """Return how many step lines a portion holds where the database may hold so much memory: it gets half of it."""
+    return min(max((memory_mib << 19) // BYTES_PER_LINE, FEWEST), MOST)
+
+
+def assemble(fleet: Fleet, names: Iterable[str], most: int | None = None, earlier: Index | None = None) -> None:
+    """Compute relations: those behind the step lines in portions of at most `most` lines, or of one job.
+
+    Of jobs that are what they were in `earlier`, kept relations of other sources, the rows are taken from there.
+    """
+    names = tuple(names)
+    memory = (fleet.config.number("limits.memory") if fleet.config else None) or database.MEMORY_MIB
+    most = most or lines(memory)
+    few = fleet.lake and sum(file.rows for name, _, file in fleet.lake.state.listed() if name == "step") <= most
+    if few and earlier is None:
+        fleet.assemble(names)
+        return
+    wanted = [name for name in names if name in behind()]
+    vocabulary = facts.vocabulary(fleet.config)
+    needed = [name for name in inputs() if name not in vocabulary]
+    renews = earlier is not None and renewal.begin(fleet, earlier, wanted, needed)
+    fleet.assemble([*(name for name in names if name not in behind()), *needed, "_launch", "_held"])
+    fleet.connection.execute("CREATE TEMP TABLE every AS SELECT job FROM launch UNION SELECT job FROM _held")
+    if renews:
+        renewal.carry(fleet, wanted)
+    for number in _deal(fleet, most):
+        part = _part(fleet, number, needed, memory // 2)
+        part.assemble(wanted)
+        for name in wanted:
+            fleet.add(name, part)
+        part.connection.close()
+    fleet.connection.execute("DROP TABLE portion; DROP TABLE every")
+    fleet.assemble(wanted)  # where nothing changed, or no job is there
+
+
+_DEAL = """
+CREATE TEMP TABLE portion AS
+WITH size AS (
+  SELECT l.job, sum(f.step_lines) AS lines
+  FROM launch AS l JOIN _launch AS f ON f.stream = l.stream AND f.launch = l.launch GROUP BY l.job
+)
+SELECT e.job,
+  CAST((sum(coalesce(s.lines, 0) + 1) OVER (ORDER BY e.job ROWS UNBOUNDED PRECEDING) - 1) // $most AS BIGINT) AS number
+FROM every AS e LEFT JOIN size AS s ON s.job = e.job
+"""
+
+
+_MINE = "(SELECT job FROM portion WHERE number = $number)"
+_KEYS = " FROM _stream AS s JOIN launch AS l ON l.stream = s.stream WHERE l.job IN " + _MINE
+
+
+def _deal(fleet: Fleet, most: int) -> list[int]:
+    """Deal the jobs, in the order of their names, to portions, and return the numbers of those."""
+    fleet.connection.execute(_DEAL, {"most": most})
+    rows = fleet.connection.execute("SELECT DISTINCT number FROM portion ORDER BY number").fetchall()
+    return [number for (number,) in rows]
+
+
+def _part(fleet: Fleet, number: int, needed: Iterable[str], memory_mib: int) -> Fleet:
+    """Return a fleet over the jobs of one portion, with all that relations behind step lines need."""
+    place = fleet.lake.path if fleet.lake else None
+    spill = fleet.config.text("limits.spill") if fleet.config else None
+    con = database.connect(place, memory_mib=memory_mib, spill=spill)
+    for name in needed:
+        shape = fleet.shape(name)
+        if name == "step" and fleet.lake:
+            keys = {key for (key,) in fleet.connection.execute("SELECT key" + _KEYS, {"number": number}).fetchall()}
+            files = [file for key, file in fleet.lake.files(name) if key in keys]
+            database.view(con, name, files, database.COPIED + 1)  # they are read once
+            shifts.again(fleet.connection, con, name)
+            continue
+        where = "WHERE job IN " + _MINE if "job" in shape else "WHERE key IN (SELECT key" + _KEYS + ")"
+        query = "SELECT * FROM " + ident(name) + (where if "job" in shape or name == "step" else "")
+        params = {"number": number} if "$number" in query else None
+        database.copy_in(con, name, shape, fleet.connection.sql(query, params=params).to_arrow_table())
+    return type(fleet)(con, fleet.config, fleet.lake, {*needed})

@@ -1,0 +1,85 @@
+"""Relations made in portions of the jobs are those of the whole fleet, value by value, whatever the portions."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ettlog import fleet as fleets
+from ettlog import keeping, portions
+from ettlog.fleet import Fleet
+from ettlog.ingest import IngestOptions, ingest
+from tests.conftest import ROOT
+from tests.tables import Log, fleet, record
+
+
+def ramps(seed: int) -> list[Log]:
+    """Return logs of four jobs that make steps, fail, come back and repeat some; some print durations or samples."""
+    dice, logs = random.Random(seed), []
+    for n in range(8):
+        log = Log(f"log{n}", job_name=dice.choice("pqrs"), state=dice.choice(["whole", "torn"]))
+        at, step, stride, batch = dice.uniform(0, 50), 0, dice.choice([1, 1, 10]), dice.choice([None, 8])
+        minutes = dice.choice([None, 1.0])
+        for _ in range(dice.randrange(1, 4)):
+            log.say(at, "launch")
+            step = max(0, step - dice.randrange(6) * stride)
+            log.say(at + 0.2, "resume", step=step)
+            for _ in range(dice.randrange(20)):
+                step = max(0, step - 3 * stride) if dice.random() < 0.05 else step + stride
+                at += dice.choice([1, 1, 1, 9])
+                told = {} if batch is None else {"samples": step * batch}
+                log.step(at if dice.random() < 0.9 else None, step, minutes, **told)
+                if dice.random() < 0.1:
+                    log.say(
+                        at, dice.choice(["save_request", "save_commit", "evaluation_end", "save_blocking"]), step=step
+                    )
+            log.say(at + 1, dice.choice(["failure", "train_end", "preempted", "kill"]))
+            at += 5
+        logs.append(log)
+    return logs
+
+
+def held(seed: int) -> list[dict[str, object]]:
+    """Return records of allocations that jobs of these names may have had, with the steps that ran in them."""
+    dice, rows = random.Random(seed), []
+    for n in range(6):
+        at, name = dice.randrange(90), dice.choice("pqrstu")
+        rows.append(
+            record(line=2 * n + 2, id=f"{n}", raw=f"{n}", name=name, gpus=4, submit=at, start=at + 3, end=at + 60)
+        )
+        rows.append(record(line=2 * n + 3, id=f"{n}.0", raw=f"{n}", record="step", start=at + 5, end=at + 60))
+    return rows
+
+
+def same(whole: Fleet, parts: Fleet, most: int) -> None:
+    """Make every kept relation, of one fleet in portions, and compare them."""
+    whole.assemble(keeping.names())
+    portions.assemble(parts, keeping.names(), most)
+    for name in keeping.names():
+        assert whole.shape(name) == parts.shape(name), name
+        assert whole.table(name).equals(parts.table(name)), name
+
+
+@pytest.mark.parametrize(("seed", "most"), [(1, 1), (2, 40)])
+def test_portions_of_long_runs_of_steps_are_the_whole(seed: int, most: int) -> None:
+    """Starts that make steps, repeat them and lose them have the same rows in portions of any size."""
+    logs, records = ramps(seed), held(seed)
+    same(fleet(*logs, alloc=records), fleet(*logs, alloc=records), most)
+
+
+@pytest.mark.parametrize("story", ["heron"])
+def test_portions_of_a_lake_read_their_own_files(tmp_path: Path, story: str) -> None:
+    """Of a lake, clocks that were shifted included, each portion reads the step lines of its jobs from their files."""
+    ingest([ROOT / f"fixtures/{story}/logs"], tmp_path / "lake", options=IngestOptions(workers=1))
+    whole, parts = fleets.open(tmp_path / "lake"), fleets.open(tmp_path / "lake")
+    whole._keeper = parts._keeper = None
+    same(whole, parts, 1)
+
+
+def test_a_portion_holds_what_memory_allows() -> None:
+    """Half of one GiB holds 766,958 lines of 700 bytes; little memory gets 250,000, much no more than 2 million."""
+    assert portions.lines(1024) == 766_958
+    assert portions.lines(64) == 250_000
+    assert portions.lines(1 << 20) == 2_000_000

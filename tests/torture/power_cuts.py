@@ -1,0 +1,105 @@
+"""F5: the power goes off at any call of an ingest, on a real ext4: what the kernel still held in memory is gone.
+
+The lake lies on a file system in a file. At the cut that file is copied, as the disk would be, and mounted again. Needs
+root for the mounts; its twin without is F6, which works the same states out.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.ingesting import tree
+from tests.torture import lakes, power, shim
+from tests.torture.ingest_faults import command
+from tests.torture.nursery import Nursery
+from tests.torture.registry import Outcome, is_root
+
+if TYPE_CHECKING:
+    from tests.torture.registry import Scope
+
+SIZE = 32 << 20
+
+
+def run(scope: Scope) -> Outcome:
+    """Cut the power at the calls of each scenario, mount what is left, and hold it against the invariants."""
+    found = Outcome()
+    missing = _missing(scope.folder)
+    if missing:
+        found.skipped.append(f"{missing}; F6 works out the same states")
+        return found
+    with Nursery(scope.folder / "nursery") as nursery:
+        for scenario in lakes.SCENARIOS:
+            start, expected = lakes.sound(scenario, scope.folder / scenario)
+            disk = _format(scope.folder / f"{scenario}.img", start)
+            count = _count(nursery, start, scope.folder)
+            for at in scope.some(range(1, count + 2), 2):
+                found.counts["power cuts"] += 1
+                bad = _cut(nursery, disk, at, expected, acknowledged=at > count)
+                found.failures.extend(f"{scenario} ingest, power cut at call {at}: {text}" for text in bad)
+    return found
+
+
+def _missing(folder: Path) -> str:
+    """Return what this machine lacks for a mount of its own, or nothing."""
+    if not is_root():
+        return "not root, so nothing can be mounted"
+    if shim.library() is None or not shutil.which("mkfs.ext4"):
+        return "no C compiler or no mkfs.ext4"
+    try:
+        with _mounted(_format(folder / "probe.img", folder), folder / "probe"):
+            return ""
+    except subprocess.CalledProcessError as error:
+        return f"no file can be mounted here ({error.stderr.decode().strip()[:80]})"
+
+
+def _do(*words: str | Path) -> None:
+    subprocess.run([str(word) for word in words], check=True, capture_output=True)
+
+
+def _format(image: Path, content: Path) -> Path:
+    """Make a file system in a file, with the logs (and the lake) of a scenario on it."""
+    with image.open("wb") as stream:
+        stream.truncate(SIZE)
+    _do("mkfs.ext4", "-q", "-F", image)
+    with _mounted(image, image.with_suffix(".mnt")) as place:
+        for name in ("logs", "lake"):
+            if (content / name).is_dir():
+                shutil.copytree(content / name, place / name)
+    return image
+
+
+@contextmanager
+def _mounted(image: Path, place: Path) -> Iterator[Path]:
+    place.mkdir(exist_ok=True)
+    # The kernel writes back late by itself, so that only what was asked for is on the disk.
+    _do("mount", "-o", "loop,commit=600", image, place)
+    try:
+        yield place
+    finally:
+        _do("umount", place)
+
+
+def _count(nursery: Nursery, start: Path, folder: Path) -> int:
+    case, seen = lakes.fresh(start, folder / "case"), folder / "seen.json"
+    ended = nursery.run(command(case), shim.Trap(str(case / "lake"), seen=str(seen)))
+    assert ended.code == 0, ended.err
+    return len(json.loads(seen.read_text()))
+
+
+def _cut(nursery: Nursery, disk: Path, at: int, expected: dict[str, bytes], *, acknowledged: bool) -> Iterator[str]:
+    """Run until the cut, take what the disk then held, and yield what does not hold of it."""
+    running, left = disk.with_name("running.img"), disk.with_name("left.img")
+    shutil.copyfile(disk, running)
+    with _mounted(running, disk.with_name("running")) as place:
+        nursery.run(command(place), shim.Trap(str(place / "lake"), at, shim.KILL_BEFORE))
+        shutil.copyfile(running, left)
+    with _mounted(left, disk.with_name("left")) as place:
+        state = power.Left(tree(place / "lake"), frozenset(), acknowledged)
+        yield from power.at_once(state, place, expected)
+        yield from power.after_all(nursery, place, expected, None)
