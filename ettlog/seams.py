@@ -30,6 +30,7 @@ VIEWS = {
 }
 """The fact tables with launches that are numbered over the whole log."""
 
+_FACT = "CREATE TEMP TABLE seam_fact (key VARCHAR, begin_line BIGINT, end_line BIGINT, launch BIGINT)"
 _PARTS = """
 CREATE OR REPLACE TEMP TABLE seam_part AS
 SELECT log, key, row_number() OVER (PARTITION BY log ORDER BY part, path) AS part_no
@@ -86,16 +87,27 @@ def rejoin(con: duckdb.DuckDBPyConnection) -> list[Piece]:
     vocabulary.
     """
     pieces = [piece for log in _logs(con) for piece in _changed(log)]
-    if not pieces:
-        return []
-    con.execute("CREATE TEMP TABLE seam_fact (key VARCHAR, begin_line BIGINT, end_line BIGINT, launch BIGINT)")
-    con.executemany("INSERT INTO seam_fact VALUES (?, ?, ?, ?)", [list(piece) for piece in pieces])
-    for name, view in VIEWS.items():
-        found = con.execute("SELECT table_type FROM information_schema.tables WHERE table_name = ?", [name]).fetchall()
-        kind = "VIEW" if found[0][0] == "VIEW" else "TABLE"
-        con.execute(f"ALTER {kind} {ident(name)} RENAME TO {ident(name + '_part')}")
-        con.execute(view)
+    con.execute(_FACT)
+    if pieces:
+        con.executemany("INSERT INTO seam_fact VALUES (?, ?, ?, ?)", [list(piece) for piece in pieces])
+        for name in VIEWS:
+            _replace(con, name)
     return pieces
+
+
+def again(whole: duckdb.DuckDBPyConnection, con: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Put the view that numbers launches as in another database in the place of one fact table."""
+    if whole.execute("SELECT 1 FROM seam_fact LIMIT 1").fetchall():
+        con.execute(_FACT)
+        con.from_arrow(whole.table("seam_fact").to_arrow_table()).insert_into("seam_fact")
+        _replace(con, table)
+
+
+def _replace(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    found = con.execute("SELECT table_type FROM information_schema.tables WHERE table_name = ?", [name]).fetchall()
+    kind = "VIEW" if found[0][0] == "VIEW" else "TABLE"
+    con.execute(f"ALTER {kind} {ident(name)} RENAME TO {ident(name + '_part')}")
+    con.execute(VIEWS[name])
 
 
 def _logs(con: duckdb.DuckDBPyConnection) -> list[_Log]:

@@ -104,11 +104,12 @@ class EngineFleet(Fleet):
         return rows.mapInArrow(shipping.task("read_facts", (name,), self._session.sent()), ddl)
 
     def _has(self, table: str) -> bool:
-        """Tell whether a small table was made when the fleet was opened, and have it on the engine if so."""
-        found = self.connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [table]).fetchall()
+        """Tell whether a small table got rows when the fleet was opened, and have it on the engine if so."""
+        named = self.connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [table]).fetchall()
+        found = bool(named) and len(self.connection.table(table)) > 0
         if found:
             self._make(table)
-        return bool(found)
+        return found
 
     def _send(self, name: str) -> None:
         """Copy a small table from here to the engine."""
