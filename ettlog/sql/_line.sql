@@ -19,10 +19,7 @@
 WITH copied AS (
   SELECT DISTINCT gid FROM _walk WHERE step = step_before
 ),
-writer AS (
-  -- the files of one log are one writer
-  SELECT no, part_no, min(no) OVER (PARTITION BY stream) AS log FROM _stream
-),
+writer AS (SELECT no, part_no, min(no) OVER (PARTITION BY stream) AS log FROM _stream),
 moved AS (
   SELECT gid, jid, c.no, line, c.log, c.part_no, rank, step, duration_us, own, ts, twin_us, at_us, samples, lag(step) OVER w AS step_back, lead(step) OVER w AS step_on, lead(ts) OVER w AS ts_on, max(CASE WHEN own THEN ts END) OVER (
       PARTITION BY gid, c.log, rank ORDER BY c.part_no, line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ts_back
