@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from ettlog import discover, lake, manifest, packing, workers
+from ettlog import discover, lake, manifest, packing, tasks
 from ettlog.manifest import SourceEntry
 
 BATCH_FILES = 64
@@ -89,7 +89,7 @@ class Committer:
     held: int = 0
     flushed: float = field(default_factory=time.monotonic)
 
-    def take(self, answers: Iterable[workers.Answer]) -> None:
+    def take(self, answers: Iterable[tasks.Answer]) -> None:
         """Commit all answers; raise LakeError where the lake cannot be written."""
         for answer in answers:
             self._account(answer)
@@ -103,16 +103,16 @@ class Committer:
         self.writer.flush()
         self.weight, self.held, self.flushed = 0, 0, time.monotonic()
 
-    def _account(self, answer: workers.Answer) -> None:
-        if answer.state == workers.REJECTED:
+    def _account(self, answer: tasks.Answer) -> None:
+        if answer.state == tasks.REJECTED:
             self.report.files.append(FileReport(answer.name, REJECTED, answer.reason))
-        elif answer.state == workers.PARSED:
+        elif answer.state == tasks.PARSED:
             self._add(answer)
         else:
             entry = self.writer.state.current[answer.name]
             self.report.files.append(FileReport(answer.name, SKIPPED, claimed=_claimed(entry)))
 
-    def _add(self, answer: workers.Answer) -> None:
+    def _add(self, answer: tasks.Answer) -> None:
         old = self.writer.state.current.get(answer.name)
         entry = self._entry(answer, old)
         if old is None or _alike(entry, old) != old:
@@ -126,7 +126,7 @@ class Committer:
         self.weight += answer.weight
         self._count(entry, DUPLICATE if entry.op == manifest.DUPLICATE else entry.relation or manifest.NEW)
 
-    def _entry(self, answer: workers.Answer, old: SourceEntry | None) -> SourceEntry:
+    def _entry(self, answer: tasks.Answer, old: SourceEntry | None) -> SourceEntry:
         chain: dict[str, Any] = {}
         if old is not None and old.key != answer.key:
             chain = {"supersedes": old.key, "relation": answer.relation or manifest.REPLACED}

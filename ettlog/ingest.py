@@ -15,12 +15,13 @@ from ettlog import config as config_of
 from ettlog.commit import STATES, Committer, FileReport, IngestReport
 from ettlog.config import Config
 from ettlog.manifest import SourceEntry
+from ettlog.tasks import Answer, Known, Task
 
 if TYPE_CHECKING:
     from ettlog.parse.format import FormatSet
     from ettlog.parse.parsed import ScanOptions
 
-    Reader = Callable[[Sequence[workers.Task], Sequence[Path], FormatSet, int], Iterator[workers.Answer]]
+    Reader = Callable[[Sequence[Task], Sequence[Path], FormatSet, int], Iterator[Answer]]
 
 SMALL_BYTES = 16 << 20
 """Below so many stored bytes, one process reads everything."""
@@ -188,14 +189,14 @@ def _reader(when: str, files: Sequence[discover.LogFile]) -> Reader:
 
 def _task(
     file: discover.LogFile, writer: lake.Writer, settings: Config, options: IngestOptions, gone: moved.Missing
-) -> workers.Task:
+) -> Task:
     name = aliases.name(file.name, options.pseudonyms)
     entry = writer.state.current.get(name)
     known = None
     if entry is not None and not writer.broken(_owner(entry, writer)):
-        known = workers.Known(entry.bytes, entry.digest, entry.key, entry.text)
+        known = Known(entry.bytes, entry.digest, entry.key, entry.text)
     zone = None if options.zone else settings.text("sacct.zone")
-    return workers.Task(
+    return Task(
         name, file.path, scan_options(file.name, settings, options), known, zone, options.pseudonyms, gone.of(name)
     )
 
@@ -228,8 +229,8 @@ def scan_options(name: str, settings: Config, options: IngestOptions) -> ScanOpt
 
 
 def _watched(
-    answers: Iterable[workers.Answer], files: Sequence[discover.LogFile], progress: Callable[[Progress], None] | None
-) -> Iterator[workers.Answer]:
+    answers: Iterable[Answer], files: Sequence[discover.LogFile], progress: Callable[[Progress], None] | None
+) -> Iterator[Answer]:
     total, done = sum(file.bytes for file in files), 0
     for number, (answer, file) in enumerate(zip(answers, files, strict=True), 1):
         yield answer

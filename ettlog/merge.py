@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ettlog import lake as lakes
-from ettlog import manifest, shards, workers
+from ettlog import manifest, shards, tasks
 from ettlog.commit import REJECTED, Committer, FileReport, IngestReport
 from ettlog.errors import LakeError, UsageError
 from ettlog.lake import Lake, Writer
@@ -189,29 +189,29 @@ def _bytes(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 
 
-def _answers(found: _Parts, writer: Writer, progress: Callable[[int, int], None] | None) -> Iterator[workers.Answer]:
+def _answers(found: _Parts, writer: Writer, progress: Callable[[int, int], None] | None) -> Iterator[tasks.Answer]:
     for number, path in enumerate(sorted(found.sources), 1):
         yield _answer(path, found, writer)
         if progress is not None:
             progress(number, len(found.sources))
 
 
-def _answer(path: str, found: _Parts, writer: Writer) -> workers.Answer:
+def _answer(path: str, found: _Parts, writer: Writer) -> tasks.Answer:
     """Return what reading a source would have given, out of the lake that holds it."""
     held, old = found.sources[path], writer.state.current.get(path)
     key = held.entry.key
     owner = writer.state.owners.get(key)
     sound = owner is not None and not writer.broken(writer.state.current[owner])
     if old is not None and old.key == key and sound:
-        return workers.Answer(path, workers.SAME, key=key)
+        return tasks.Answer(path, tasks.SAME, key=key)
     full = _full(held)
     tables = {} if sound and owner != path else _tables(full)
     relation = None
     if old is not None and old.key != key:
         relation = _relation(old, held.entry, found) or (REPARSED if old.digest == held.entry.digest else REPLACED)
-    return workers.Answer(
+    return tasks.Answer(
         path,
-        workers.PARSED,
+        tasks.PARSED,
         key=key,
         relation=relation,
         facts={name: getattr(full.entry, name) for name in _FACTS},

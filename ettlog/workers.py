@@ -7,87 +7,27 @@ import os
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ettlog import confine, content, moved, objects, stalls
+from ettlog import confine, content, objects, reading, stalls
 from ettlog.errors import EttlogError
-from ettlog.manifest import GROWN, REPARSED, REPLACED
-from ettlog.packing import parquet
-from ettlog.schema import PARSER_VERSION, TABLES
 from ettlog.scratch import scratch
+from ettlog.tasks import CHANGED, LOST, PARSED, REJECTED, Answer, Task
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
-    from ettlog.parse.blocks import Reader as Source
     from ettlog.parse.format import FormatSet
-    from ettlog.parse.parsed import Parsed, ScanOptions
-    from ettlog.parse.pseudonyms import Pseudonyms
-    from ettlog.parse.records import Reader
 
-SAME, PARSED, REJECTED = "same", "parsed", "rejected"
-CHANGED = "changed"
 ATTEMPTS = 3
 """How often a source is read that does not stand still."""
 
-LOST = ("the process that read it", "it needs more memory")
-"""How the reasons begin that tell of a process that could not go on, and not of a file."""
-
 HELD_BYTES = 64 << 20
 """Answers that wait for an earlier file may hold so many bytes before no further file is dealt."""
-
-
-class Known(NamedTuple):
-    """What the lake knows of a path: stored length, BLAKE3 and key of its facts."""
-
-    bytes: int
-    digest: str
-    key: str
-    text: str = ""
-    """BLAKE3 of the text, of a compressed source."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """One source to read."""
-
-    name: str
-    path: Path
-    options: ScanOptions
-    known: Known | None = None
-    record_zone: str | None = None
-    """Zone of the local times of self-describing records, where it is not the one of `options`."""
-    pseudonyms: bytes | None = None
-    """Key of the pseudonyms that stand for names of users, hosts and jobs; without one names stay."""
-    gone: tuple[moved.Gone, ...] = ()
-    """Logs that are gone, of which this one may be the rotation."""
-
-
-@dataclass
-class Answer:
-    """What reading one source gave; `state` is `same` (nothing to do), `parsed` or `rejected` (with its reason)."""
-
-    name: str
-    state: str
-    reason: str = ""
-    key: str = ""
-    relation: str | None = None
-    was: tuple[str, ...] = ()
-    """Names of logs that are gone, and whose bytes this one begins with."""
-    facts: dict[str, Any] = field(default_factory=dict)
-    """The fields of a manifest line that come from the source itself."""
-    rows: dict[str, int] = field(default_factory=dict)
-    tables: dict[str, bytes] = field(default_factory=dict)
-    """Table -> Parquet file."""
-
-    @property
-    def weight(self) -> int:
-        """Return about how many bytes this answer holds in memory."""
-        return sum(map(len, self.tables.values()))
 
 
 _DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
@@ -109,7 +49,7 @@ def read(task: Task, formats: FormatSet) -> Answer:
     try:
         for _ in range(ATTEMPTS):
             before = content.stamp(task.path)
-            answer = _read(task, formats)
+            answer = reading.once(task, formats)
             facts = answer.facts
             if answer.state != PARSED or content.stood(task.path, before, facts["bytes"], facts["digest"]):
                 return answer
@@ -133,83 +73,6 @@ def _fetched(task: Task, formats: FormatSet) -> Answer:
             return read(replace(task, path=path), formats)
     except EttlogError as error:
         return Answer(task.name, REJECTED, reason=error.why)
-
-
-def _read(task: Task, formats: FormatSet) -> Answer:
-    from ettlog.parse import named_dates, records
-    from ettlog.parse.blocks import open_source
-
-    with open_source(task.path, budget=task.options.limits.output) as source:
-        reader = records.reader_of(source, task.options)
-        if reader is not None and task.record_zone:
-            task = replace(task, options=replace(task.options, zone=task.record_zone))
-        known = task.known
-        if known is None:
-            return _parse(task, source, reader, formats, "", False)
-        digest, begins = content.digest_of(task.path, known.bytes, known.digest)
-        # A compressed source that was listed before its text was known by itself is read once more.
-        told = known.text if digest == known.digest and (known.text or not source.compressed) else None
-        readings = named_dates.readings(task.name, task.options)
-        keys = (content.key_of(told or digest, formats.fingerprint, one) for one in readings)
-        if told is not None and known.key in keys:
-            return Answer(task.name, SAME, key=known.key)
-        return _parse(task, source, reader, formats, known.digest, begins)
-
-
-def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
-    from ettlog.parse import named_dates, records, redaction, scan
-    from ettlog.parse.pseudonyms import Pseudonyms
-
-    parsed = reader.read(task.path, task.options) if reader else scan.scan_open(source, formats, task.options)
-    if named := named_dates.settled(task.name, task.options, parsed):
-        task = replace(task, options=named)
-        parsed = reader.read(task.path, task.options) if reader else scan.scan(task.path, formats, task.options)
-        parsed.inferences.append("that year stands in the name of the file or of its folder")
-    if not parsed.formats and (hint := records.advice(task.path)):
-        parsed.inferences.append(hint)
-    relation = None
-    if old:
-        relation = REPARSED if parsed.digest == old else GROWN if begins else REPLACED
-    tables = {"event": parsed.events, "step": parsed.steps, "alloc": parsed.allocs}
-    names = Pseudonyms(task.pseudonyms) if task.pseudonyms else None
-    tables = {
-        table: redaction.cleaned(table, facts, names.changes(table) if names else ()) for table, facts in tables.items()
-    }
-    rows = {table: tables[table].num_rows for table in TABLES}
-    return Answer(
-        task.name,
-        PARSED,
-        key=content.key_of(parsed.text or parsed.digest, formats.fingerprint, task.options),
-        relation=relation,
-        was=moved.begun_with(task.path, task.gone, task.options.limits.output) if task.gone else (),
-        facts=_facts(parsed, names) | {"rules": content.rules_of(formats.fingerprint, task.options)},
-        rows=rows,
-        tables={table: parquet(table, tables[table]) for table in TABLES if rows[table]},
-    )
-
-
-def _facts(parsed: Parsed, names: Pseudonyms | None = None) -> dict[str, Any]:
-    from ettlog.parse.redaction import redact_text, stored
-
-    hints = {name: stored(str(value)) for name, value in parsed.hints.items()}
-    sentences = [names.sentence(text, hints) if names else text for text in parsed.inferences]
-
-    return {
-        "digest": parsed.digest,
-        "text": parsed.text,
-        "bytes": parsed.n_bytes,
-        "lines": {outcome: count for outcome, count in parsed.lines.items() if count},
-        "n_lines": parsed.n_lines,
-        "formats": {name: count for name, count in parsed.formats.items() if count},
-        "state": parsed.state,
-        "inferences": tuple(map(redact_text, sentences)),
-        "unmatched": {} if names else dict(parsed.unmatched),  # a shape holds the words of its line
-        "hints": names.hints(hints) if names else hints,
-        "first_us": parsed.first_us,
-        "last_us": parsed.last_us,
-        "clock": parsed.clock,
-        "parser": PARSER_VERSION,
-    }
 
 
 def run(

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ettlog import workers
+from ettlog import tasks, workers
 from tests.conftest import ROOT
 from tests.test_cli import process, run
 
@@ -220,8 +220,8 @@ def test_interrupt_is_exit_130_without_a_traceback() -> None:
 def test_a_file_whose_reader_died_makes_exit_code_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who looks at the exit code alone learns that a file is missing for no fault of its own."""
 
-    def read(task: workers.Task, _formats: object) -> workers.Answer:
-        return workers.Answer(task.name, workers.REJECTED, reason=f"{workers.LOST[0]} died (SIGKILL)")
+    def read(task: tasks.Task, _formats: object) -> tasks.Answer:
+        return tasks.Answer(task.name, tasks.REJECTED, reason=f"{tasks.LOST[0]} died (SIGKILL)")
 
     monkeypatch.setattr(workers, "read", read)
     (tmp_path / "logs").mkdir()

@@ -18,7 +18,7 @@ from ettlog.errors import EngineError, UsageError
 from ettlog.ingest import IngestOptions, ingest
 from ettlog.parse import format as formats_of
 from ettlog.parse.parsed import ScanOptions
-from ettlog.workers import Answer, Known, Task
+from ettlog.tasks import Answer, Known, Task
 from tests.engines import FIXTURES, held
 
 OWN_FORMAT = """name = "kiln"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ettlog import workers
+from ettlog import tasks, workers
 from ettlog.errors import UsageError
 from ettlog.ingest import IngestOptions, Progress, ingest
 from ettlog.lake import Lake
@@ -164,7 +164,7 @@ def serve_until_killer(pipe: object, format_dirs: object, roots: object, parent:
     """Serve like a worker, and die over the file that kills."""
     real = workers.read
 
-    def read(task: workers.Task, formats: object) -> workers.Answer:
+    def read(task: tasks.Task, formats: object) -> tasks.Answer:
         if task.name.endswith("killer.txt"):
             os.kill(os.getpid(), signal.SIGKILL)
         return real(task, formats)  # type: ignore[arg-type]

@@ -18,7 +18,20 @@ LAYERS = (
     {"errors", "lifecycle", "schema", "scratch", "sink", "markup", "windows", "conventions", "stalls"},
     {"parse"},
     {"config", "settings"},
-    {"lake", "packing", "ingest", "manifest", "durable", "guard", "discover", "workers", "content", "identity"}
+    {
+        "lake",
+        "packing",
+        "ingest",
+        "manifest",
+        "durable",
+        "guard",
+        "discover",
+        "workers",
+        "tasks",
+        "reading",
+        "content",
+        "identity",
+    }
     | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "stalls"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
     | {"seams", "portions", "renewal"},

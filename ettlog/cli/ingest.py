@@ -116,7 +116,7 @@ def command(ctx: click.Context, /, logs: tuple[Path, ...], lake: Path, **options
             click.echo(line, err=True)
     elif report.sources:
         _keep(lake)
-    from ettlog.workers import LOST
+    from ettlog.tasks import LOST
 
     lost = [file.name for file in report.rejected if file.why.startswith(LOST)]
     if lost:

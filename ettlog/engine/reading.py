@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ettlog.engine.session import Session
     from ettlog.ingest import Reader
     from ettlog.parse.format import FormatSet
-    from ettlog.workers import Answer, Task
+    from ettlog.tasks import Answer, Task
 
 WAVE_FILES, WAVE_BYTES = 1024, 8 << 30
 """Sources that are read before their answers come back, and are committed: so much is in memory here at once."""

@@ -141,13 +141,13 @@ def _found(asked: Asked) -> list[LogFile]:
 def _read_log(asked: Asked, file: LogFile) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    from ettlog import config, workers
+    from ettlog import config, tasks, workers
     from ettlog.engine import remote
     from ettlog.ingest import IngestOptions, scan_options
 
     options = scan_options(file.name, config.load(), IngestOptions(steps=asked.steps, zone=asked.zone))
-    answer = workers.read(workers.Task(file.name, file.path, options), remote.load_formats("[]"))
-    if answer.state == workers.REJECTED:
+    answer = workers.read(tasks.Task(file.name, file.path, options), remote.load_formats("[]"))
+    if answer.state == tasks.REJECTED:
         raise UsageError("a log cannot be read", where=file.name, why=answer.reason, todo="leave it out, or mend it")
     if data := answer.tables.get(asked.table):
         for batch in remote.fact_batches(asked.table, file.name, pa.BufferReader(data)):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ettlog.moved import Gone
-from ettlog.workers import Answer, Known, Task
+from ettlog.tasks import Answer, Known, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ettlog import stalls, workers
+from ettlog import stalls, tasks, workers
 
 if TYPE_CHECKING:
     from ettlog.parse.format import FormatSet
@@ -60,11 +60,11 @@ def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ..
     """Serve like a worker, but for the files that are named after a death."""
     real: Any = workers._read
 
-    def read(task: workers.Task, formats: FormatSet) -> workers.Answer:
+    def read(task: tasks.Task, formats: FormatSet) -> tasks.Answer:
         name = Path(task.name).stem
         if name in DEATHS:
             DEATHS[name][0]()
-        answer: workers.Answer = real(task, formats)
+        answer: tasks.Answer = real(task, formats)
         return answer
 
     workers._read = read
