@@ -109,6 +109,8 @@ class Run(NamedTuple):
     seconds: float
     date: str = ""
     """Day on which it was run (UTC, YYYY-MM-DD)."""
+    full: bool = True
+    """Whether everything was run, or a seeded sample."""
 
 
 def run(area: Area, scope: Scope) -> Run:
@@ -120,7 +122,7 @@ def run(area: Area, scope: Scope) -> Run:
     missed = f"{area.name}: only {done:,} {area.unit}, where {least:,} are the least"
     outcome.expect(done >= least or bool(outcome.skipped), missed)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return Run(area, outcome, time.monotonic() - begun, today)
+    return Run(area, outcome, time.monotonic() - begun, today, scope.full)
 
 
 def memory() -> Path | None:
