@@ -23,8 +23,13 @@ $(VENV)/.installed: $(VENV)/.made setup.cfg pyproject.toml
 	$(BIN)/pip install -q --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.testing: $(VENV)/.made setup.cfg pyproject.toml
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[test]'
+# Every file that is installed has the hash that the lock names; `make LOCK= test` takes the newest versions instead.
+LOCK ?= requirements/test.txt
+
+$(VENV)/.testing: $(VENV)/.made setup.cfg pyproject.toml requirements/test.txt
+	@if [ -n "$(LOCK)" ]; then set -x; $(BIN)/pip install -q --disable-pip-version-check --require-hashes -r "$(LOCK)" && \
+	  $(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
+	else set -x; $(BIN)/pip install -q --disable-pip-version-check -e '.[test]'; fi
 	@touch $@ $(VENV)/.installed
 
 demo: $(VENV)/.installed  ## Install, read the example fleet's logs, show what ettlog answers, write report.html
@@ -65,6 +70,8 @@ lock: $(VENV)/.made  ## Lock all requirements with hashes anew, and write the bi
 	  setup.cfg -o requirements/all.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  -c requirements/all.txt setup.cfg -o requirements/ettlog.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --extra test \
+	  -c requirements/all.txt setup.cfg -o requirements/test.txt
 	$(BIN)/python -m tests.sbom
 
 offline: check  ## Run all tests in a network namespace that has loopback only (Linux)

@@ -36,6 +36,10 @@ _CHANGE = WRITE_FILE | 1 << 5 | 1 << 8 | 1 << 14
 _TCP = 3
 """Bind and connect (from version 4)."""
 
+ALWAYS, AUTO, NEVER = "always", "auto", "never"
+WHEN = (ALWAYS, AUTO, NEVER)
+"""When logs are read in confined processes only; `auto`: where they are many, or any of them is another user's."""
+
 SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev", "/opt")
 """Where libraries, time zones and locales lie."""
 
@@ -159,6 +163,15 @@ def roots(paths: Sequence[Path]) -> tuple[Path, ...]:
     if len(folders) > MANY:
         folders = [os.path.commonpath(folders)]
     return tuple(map(Path, folders))
+
+
+def strange(paths: Iterable[Path]) -> bool:
+    """Tell whether any of these files belongs to another user than the one who reads it."""
+    for path in paths:
+        with contextlib.suppress(OSError):  # what cannot be looked at is not read either
+            if hasattr(os, "geteuid") and path.stat().st_uid != os.geteuid():
+                return True
+    return False
 
 
 def readable(sources: Iterable[Path]) -> list[Path]:

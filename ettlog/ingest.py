@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ettlog import aliases, discover, guard, lake, listed, moved, shards, workers
+from ettlog import aliases, confine, discover, guard, lake, listed, moved, shards, workers
 from ettlog import config as config_of
 from ettlog.commit import STATES, Committer, FileReport, IngestReport
 from ettlog.config import Config
@@ -60,6 +61,9 @@ class IngestOptions:
     """Secret key of the pseudonyms that stand for names of users, hosts and jobs; a lake has one key or none."""
     patience_s: float = 60.0
     """How long to wait for another ingest of the same lake."""
+    confine: str = confine.AUTO
+    """When logs are read in processes that can do nothing else: `always`, `never`, or `auto`, which is where there are
+    many, or any of them belongs to another user."""
     reader: Reader | None = None
     """What reads the sources in the place of `workers.run`; `ettlog.engine.reading.reader` makes one."""
 
@@ -114,7 +118,7 @@ def ingest(
             gone = moved.missing(writer.state, found, paths, options.label, options.pseudonyms)
         tasks = [_task(file, writer, settings, options, gone) for file in found.files]
         count = options.workers or _workers_for(found.files)
-        answers = (options.reader or workers.run)(tasks, folders, formats, count)
+        answers = (options.reader or _reader(options.confine, found.files))(tasks, folders, formats, count)
         Committer(writer, report).take(_watched(answers, found.files, progress))
         report.sources = len(writer.state.owners)
         if options.shard is not None:
@@ -172,6 +176,14 @@ def _workers_for(files: Sequence[discover.LogFile]) -> int:
     if sum(file.bytes for file in files) < SMALL_BYTES:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _reader(when: str, files: Sequence[discover.LogFile]) -> Reader:
+    """Return what reads these files: in confined processes where that is asked for, or where strangers own any."""
+    confined = {confine.ALWAYS: True, confine.NEVER: False}.get(when)
+    if when == confine.AUTO and confine.strange(file.path for file in files):
+        confined = True
+    return functools.partial(workers.run, confined=confined)
 
 
 def _task(

@@ -212,21 +212,35 @@ def _facts(parsed: Parsed, names: Pseudonyms | None = None) -> dict[str, Any]:
     }
 
 
-def run(tasks: Sequence[Task], format_dirs: Sequence[Path], formats: FormatSet, workers: int) -> Iterator[Answer]:
+def run(
+    tasks: Sequence[Task],
+    format_dirs: Sequence[Path],
+    formats: FormatSet,
+    workers: int,
+    confined: bool | None = None,
+) -> Iterator[Answer]:
     """Read all sources and yield their answers in the order of the tasks.
 
     One worker reads in this process, and so are objects of an object store read: workers have no network. A worker
-    process that dies takes only its own file with it.
+    process that dies takes only its own file with it. `confined` says whether other processes must read, which give up
+    what they do not need (True), may do so where there are several (None), or give up nothing (False).
     """
-    if workers <= 1 or len(tasks) <= 1 or any(objects.is_one(task.path) for task in tasks):
+    remote = any(objects.is_one(task.path) for task in tasks)
+    if remote or not tasks or (not confined and (workers <= 1 or len(tasks) <= 1)):
         for task in tasks:
             yield read(task, formats)
         return
-    pool = _Pool(tasks, format_dirs, min(workers, len(tasks)))
+    pool = _Pool(tasks, format_dirs, min(max(1, workers), len(tasks)), fenced=confined is not False)
     try:
-        yield from pool.answers(lambda task: read(task, formats))
+        yield from pool.answers(_refuse if confined else lambda task: read(task, formats))
     finally:
         pool.stop()
+
+
+def _refuse(task: Task) -> Answer:
+    """Reject a source where no process can be made that would be confined."""
+    why = "no confined process could be made to read it; `--confine never` reads it without"
+    return Answer(task.name, REJECTED, reason=why)
 
 
 class _Worker(NamedTuple):
@@ -237,9 +251,9 @@ class _Worker(NamedTuple):
 class _Pool:
     """Workers made by `spawn`, each with its own pipe, so that it is known which file a dead one was reading."""
 
-    def __init__(self, tasks: Sequence[Task], format_dirs: Sequence[Path], workers: int) -> None:
+    def __init__(self, tasks: Sequence[Task], format_dirs: Sequence[Path], workers: int, *, fenced: bool) -> None:
         self._tasks, self._dirs = tasks, tuple(format_dirs)
-        self._roots = confine.roots([task.path for task in tasks])
+        self._roots = confine.roots([task.path for task in tasks]) if fenced else None
         self._next = 0
         self._busy: dict[Connection, tuple[_Worker, int | None]] = {}
         self._done: dict[int, Answer] = {}
@@ -348,8 +362,9 @@ def _death(code: int | None) -> str:
     return f"exit code {code}"
 
 
-def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ...], parent: int) -> None:
-    """Read files below `roots` and send what they hold until the pipe closes, able to do little else.
+def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ...] | None, parent: int) -> None:
+    """Read files below `roots` and send what they hold until the pipe closes, able to do little else; or to do anything
+    where no roots are given.
 
     A worker writes nothing, so it may be killed.
     """
@@ -358,7 +373,8 @@ def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ..
 
     confine.end_with(parent)
     formats = formats_of.load_all(format_dirs)
-    confine.confine(roots, scratch())
+    if roots is not None:
+        confine.confine(roots, scratch())
     try:
         pipe.send(None)
         while os.getppid() == parent:

@@ -184,3 +184,20 @@ def test_what_was_looked_at_twice_is_read_once(tmp_path: Path) -> None:
                 seen = [bytes(source.peek(size)) for size in sizes]
                 assert seen == [TEXT[:size] for size in sizes]
                 assert source.read_all(1 << 30) == TEXT
+
+
+@pytest.mark.parametrize(("stored", "told"), [(b"0" * 3_000_000, True), (TEXT, False)], ids=["zeros", "a log"])
+def test_text_that_is_thousands_of_times_the_file_is_told(
+    stored: bytes, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A megabyte of zeros in a few hundred packed bytes is read whole, and said to be odd; a log is not."""
+    monkeypatch.setattr("ettlog.parse.blocks.SWOLLEN_BYTES", 1 << 20)
+    path = tmp_path / "packed"
+    path.write_bytes(_zst(stored))
+    with open_source(path) as source:
+        assert source.read_all(1 << 30) == stored
+        assert source.swollen() == (
+            [f"its text is {3_000_000 // path.stat().st_size:,} times as long as the packed file: is it a log?"]
+            if told
+            else []
+        )

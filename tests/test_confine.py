@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from ettlog import confine
+from ettlog import confine, workers
 from ettlog.ingest import IngestOptions, ingest
 from tests.conftest import ROOT
 from tests.ingesting import make_logs, run, tree
@@ -65,12 +66,54 @@ def test_a_confined_process_reads_logs_and_little_else(tmp_path: Path) -> None:
     assert lines[0][1:] == (confine.confinement() if version else confine.confinement()[:-1])
 
 
-def test_confined_workers_give_the_bytes_of_an_ingest_without_workers(tmp_path: Path) -> None:
-    """Two worker processes read everything they need, and the lake is the same to the byte."""
+def test_a_confined_worker_gives_the_bytes_of_an_ingest_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked for, another process reads all there is to read, however little, and the lake is the same to the byte."""
     logs = make_logs(tmp_path)
     run(logs)
-    ingest([logs], tmp_path / "other", options=IngestOptions(workers=2))
+    monkeypatch.setattr(workers, "read", None)  # this process reads nothing; the other one imports the module anew
+    ingest([logs], tmp_path / "other", options=IngestOptions(workers=1, confine=confine.ALWAYS))
     assert tree(tmp_path / "lake") == tree(tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("when", "strange", "confined"),
+    [("always", False, True), ("auto", True, True), ("auto", False, None), ("never", True, False)],
+)
+def test_logs_of_others_are_read_confined_unless_that_is_forbidden(
+    when: str, strange: bool, confined: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default strangers' logs are read by a confined process, own ones where there are several workers anyway."""
+    monkeypatch.setattr(confine, "strange", lambda _paths: strange)
+    reader = import_module("ettlog.ingest")._reader(when, [])
+    assert reader.keywords == {"confined": confined}
+
+
+def test_a_log_is_strange_when_another_user_owns_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file of somebody else's among own ones is enough; a file that is gone is nobody's."""
+    own, gone = tmp_path / "own.log", tmp_path / "gone.log"
+    own.touch()
+    assert not confine.strange([own, gone])
+    monkeypatch.setattr(os, "geteuid", lambda: own.stat().st_uid + 1)
+    assert confine.strange([gone, own])
+
+
+def test_where_no_process_can_be_made_nothing_is_read_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What must be confined is rejected with the way out, and not read by the process that may do everything."""
+    monkeypatch.setattr(workers._Pool, "_hire", lambda _pool: None)
+    report = run(make_logs(tmp_path), IngestOptions(workers=1, confine=confine.ALWAYS))
+    assert report.states == {"rejected": 3}
+    assert "--confine never" in report.rejected[0].why
+
+
+def test_a_worker_without_a_fence_is_given_no_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`never` is kept by the workers of a large ingest too."""
+    monkeypatch.setattr(workers._Pool, "_hire", lambda _pool: None)
+    assert workers._Pool([], [], 1, fenced=False)._roots is None
+    assert workers._Pool([], [], 1, fenced=True)._roots == ()
 
 
 def test_folders_that_workers_read_are_few(tmp_path: Path) -> None:

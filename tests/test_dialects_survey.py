@@ -116,3 +116,37 @@ def test_an_interactive_allocation_ends_at_its_limit(tmp_path: Path) -> None:
     """What salloc says of a limit is an end like that of a batch job."""
     line = "salloc: Job 700123 has exceeded its time limit and its allocation has been revoked."
     assert kinds(tmp_path, line) == [("time_limit", None)]
+
+
+def test_openrlhf_counts_rollouts_and_not_the_updates_inside(tmp_path: Path) -> None:
+    """The second episode of 12 begins at step 12; the bars of updates and of generation inside a step are none."""
+    lines = (
+        "(ActorModelRayActor pid=4242) Episode [2/4]:  25%|██▌       | 3/12 [00:58<02:55, 19.50s/it]",
+        "(LLMRayActor pid=4243) Processed prompts: 100%|██████████| 16/16 [00:12<00:00,  1.25it/s]",
+        "Train epoch [1/1]: 100%|██████████| 2/2 [00:03<00:00,  1.50s/it, pg=0.161]",
+    )
+    assert steps(tmp_path, *lines) == [(15, 19_500 * MS)]
+
+
+def test_a_stuck_watchdog_tells_how_long_it_waited(tmp_path: Path) -> None:
+    """The monitor of the watchdog's heartbeat names its seconds: the hang began that much before its stamp."""
+    head = "[rank7]:[E309 13:14:36.393067540 ProcessGroupNCCL.cpp:1743] [PG ID 0 PG GUID 0(default_pg) Rank 7] "
+    line = head + "ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress in monitoring."
+    (row,) = read(tmp_path, line).events.to_pylist()
+    assert (row["kind"], row["cause"], row["duration_us"], row["rank"]) == ("failure", "nccl_timeout", 480_000 * MS, 7)
+
+
+def test_a_bar_of_lightning_may_have_no_meter(tmp_path: Path) -> None:
+    """Where a terminal is narrow, tqdm leaves the bar out; behind SageMaker's prefix a return is written as #015."""
+    lines = (
+        "Epoch 0:  50% 100/200 [00:50<00:50,  2.00it/s, loss=1.25, v_num=4]",
+        "[1,mpirank:3,algo-2]<stdout>:#015Epoch 1:  50% 100/200 [00:50<00:50,  2.00it/s, loss=1.25, v_num=4]",
+    )
+    assert steps(tmp_path, *lines) == [(100, 500 * MS), (300, 500 * MS)]
+
+
+def test_olmo_is_read_with_blanks_for_its_tabs(tmp_path: Path) -> None:
+    """A terminal writes blanks where the log has tabs."""
+    head = "2031-03-09 09:59:26.181 gpu-a:0  olmo.train:908  INFO    "
+    assert steps(tmp_path, head + "[step=20/739328,epoch=0]") == [(20, None)]
+    assert kinds(tmp_path, head + "Checkpoint saved to /runs/a/step1000") == [("save_commit", 1000)]

@@ -7,6 +7,7 @@ import configparser
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,7 @@ WRITERS = {
     "ettlog.snapshot": "a snapshot: a temporary beside it, then renamed",
     "ettlog.simulate.results": "a simulated fleet, in the folder that was asked for",
     "ettlog.simulate.write": "the same",
+    "ettlog.simulate.whole": "the same, which appears whole",
 }
 """Modules that may make files or folders, and what."""
 MAKES = {"write_text", "write_bytes", "mkdir", "touch", "symlink_to", "hardlink_to", "mkstemp", "mkdtemp",
@@ -138,10 +140,11 @@ def test_every_requirement_is_locked_with_hashes() -> None:
     assert all(pin.hashes for pin in pins)
 
 
-def test_what_runs_is_a_part_of_what_is_locked() -> None:
-    """The lock for users is the part of the whole one that ettlog needs at run time: same versions, same hashes."""
+@pytest.mark.parametrize("lock", [sbom.LOCK, sbom.LOCK.with_name("test.txt")], ids=["users", "tests"])
+def test_what_runs_is_a_part_of_what_is_locked(lock: Path) -> None:
+    """The locks for users and for tests are the parts of the whole one that these need: same versions, same hashes."""
     whole = {(pin.name, pin.version): set(pin.hashes) for pin in sbom.pins((ROOT / "requirements/all.txt").read_text())}
-    own = sbom.pins(sbom.LOCK.read_text())
+    own = sbom.pins(lock.read_text())
     assert len(own) < len(whole)
     assert all(whole.get((pin.name, pin.version)) == set(pin.hashes) for pin in own)
 

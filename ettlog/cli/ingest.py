@@ -11,6 +11,7 @@ import click
 
 from ettlog.cli import COMMANDS
 from ettlog.cli.options import engine, quiet_options, written_lake
+from ettlog.confine import AUTO, WHEN
 from ettlog.errors import EttlogError
 
 if TYPE_CHECKING:
@@ -76,6 +77,13 @@ BAD_LINES = ("bad_time", "bad_record", "long", "torn")
     "--pseudonym-key",
     type=click.Path(path_type=Path, dir_okay=False),
     help="File with the key of the pseudonyms, made where it is not there; by default LAKE.key beside the lake.",
+)
+@click.option(
+    "--confine",
+    type=click.Choice(WHEN),
+    default=AUTO,
+    show_default=True,
+    help="When logs are read by a process that can do nothing else; auto: from 16 MB on, or where others own any.",
 )
 @click.option("--group-readable", is_flag=True, help="Let your group read the lake: folders 0750, files 0640.")
 @click.option("--dry-run", is_flag=True, help="Show which files would be read, and read none.")
@@ -143,6 +151,7 @@ def _chosen(logs: tuple[Path, ...], lake: Path, options: dict[str, Any]) -> Inge
         sacct_fields=tuple(name.strip() for name in fields.split(",")) if fields else (),
         sacct_delimiter=options["sacct_delimiter"],
         format_dirs=options["formats"],
+        confine=options["confine"],
         group_readable=options["group_readable"],
         pseudonyms=_key(lake, options),
         config=load(options["config"]) if options["config"] else None,

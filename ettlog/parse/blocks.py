@@ -23,6 +23,10 @@ CHUNK = 1 << 18
 OUTPUT_BUDGET = 1 << 40
 """Decompressed bytes after which a source counts as torn: a packed bomb must end some time."""
 
+SWOLLEN_BYTES, SWOLLEN_RATIO = 4 << 30, 2000
+"""Text longer than this, and so many times as long as what is stored, is told: honest logs of one repeated line come
+near it, so that it is a warning and no limit."""
+
 
 class SourceRefusedError(EttlogError):
     """The path is no regular file that may be read: a link, a device, a folder, or closed to this user."""
@@ -78,7 +82,7 @@ class Reader:
         """Look at the first bytes and choose plain reading or a decompressor."""
         from blake3 import blake3
 
-        self._stored, self._budget = stored, budget
+        self._stored, self._budget, self._allowed = stored, budget, budget
         self._head = stored.read(min(CHUNK, 64))
         self._packed = opener(self._head, stored.read)
         self._ahead = memoryview(b"")
@@ -116,6 +120,13 @@ class Reader:
         if self._text is None:
             return ""
         return self._text.hexdigest() if self._ended and not self.torn else self.digest()
+
+    def swollen(self) -> list[str]:
+        """Return a sentence where the text read so far is very much longer than what is stored of it, else nothing."""
+        text = self._allowed - self._budget
+        if not self.compressed or text <= max(SWOLLEN_BYTES, SWOLLEN_RATIO * self.n_bytes):
+            return []
+        return [f"its text is {text // max(1, self.n_bytes):,} times as long as the packed file: is it a log?"]
 
     def peek(self, size: int) -> memoryview:
         """Return the first `size` bytes of text, or all there are, before anything is read; they are read again."""

@@ -61,7 +61,11 @@ ENVELOPES: tuple[Envelope, ...] = (
     ),
     Envelope("megatron_ci", b"0123456789", rb"NUM-task-NUM-NUM/NUM ", b"7-task-1-0/0 "),
     Envelope("srun", b" 0123456789", rb" {0,6}(?P<task>\d{1,6}):(?: |\Z)", b" 3: "),
-    Envelope("mpirun_channel", b"[", rb"\[(?:\d{1,6},)?(?P<task>\d{1,7})\]<std(?:out|err|diag)>: ?", b"[1,3]<stdout>:"),
+    Envelope(
+        "mpirun_channel", b"[",
+        rb"\[(?:\d{1,6},)?(?:mpirank:)?(?P<task>\d{1,7})(?:,[\w.-]{1,64})?\]<std(?:out|err|diag)>: ?(?:#015)?",
+        b"[1,3]<stdout>:",
+    ),
     Envelope(
         "mpirun_stamped", b"MTWFS",
         rb"(?P<stamp>[A-Z][a-z][a-z] [A-Z][a-z][a-z] {1,2}\d{1,2} TIME \d{4})(?:\[(?:\d{1,6},)?(?P<task>\d{1,7})\])?"
@@ -154,7 +158,9 @@ ENVELOPES: tuple[Envelope, ...] = (
         b"[NeMo I 2031-04-05 06:07:08 rank3:megatron_init:72] ",
     ),
     Envelope(
-        "olmo_core", b"2", rb"(?P<stamp>ISO\.\d{3})\t(?P<node>[\w.-]{1,64}):(?P<local>\d{1,6})\tLOGGER:NUM\tLEVEL\t",
+        "olmo_core", b"2",
+        rb"(?P<stamp>ISO\.\d{3})(?:\t| {1,8})(?P<node>[\w.-]{1,64}):(?P<local>\d{1,6})"
+        rb"(?:\t| {1,8})LOGGER:NUM(?:\t| {1,8})LEVEL(?:\t| {1,8})",
         b"2031-04-05 06:07:08.123\tgpu-a:3\tolmo_core.train:81\tINFO\t",
     ),
     Envelope(

@@ -91,7 +91,7 @@ class _Reader:
         begun = next((one for one in self._waiting.pop(line.id, [])[::-1] if one.type in BEGINS), None)
         if begun is None or line.at is None:
             return self._seen(line)
-        fields = _row(begun)
+        fields = row(begun)
         late = fields["start_us"] is None or (line.at.us or 0) >= fields["start_us"]
         fields |= {"state": line.type, "end_us": line.at.us if late else None}
         if self._attempts.again(line.id, fields["start_us"], None):
@@ -100,7 +100,7 @@ class _Reader:
         return MATCHED
 
     def _ended(self, line: Line) -> str:
-        fields = _row(line)
+        fields = row(line)
         start, end = fields["start_us"], fields["end_us"]
         if "end" not in line.pairs or (start is None and "exec_host" in line.pairs):
             return BAD_RECORD
@@ -132,21 +132,22 @@ class _Reader:
         for line in lines or []:
             start = line.pairs.get("start")
             if line.type in BEGINS + STOPS and start and not self._attempts.again(line.id, _us(start), None):
-                self.facts.alloc(line.number, "job", **_row(line))
+                self.facts.alloc(line.number, "job", **row(line))
                 return
         queued = next((line for line in lines or [] if line.type == "Q"), None)
         last = lines[-1] if lines else None
         if queued is None or last is None or any(line.type in BEGINS for line in lines or []):
             return
         stamp = queued.at.us if queued.at else None
-        fields = _row(queued)
+        fields = row(queued)
         fields["submit_us"] = fields["submit_us"] if fields["submit_us"] is not None else stamp
         fields["state"], fields["start_us"] = last.type, None
         fields["end_us"] = last.at.us if last.type in STOPS and last.at else None
         self.facts.alloc(queued.number, "job", queued.at.clock if queued.at else "none", **fields)
 
 
-def _row(line: Line) -> Fields:
+def row(line: Line) -> Fields:
+    """Return the columns of an attempt; the times among the values are seconds since 1970."""
     pairs = line.pairs
     start, hosts = _us(pairs.get("start")), _hosts(pairs.get("exec_host", ""))
     code, signal = _exit(pairs.get("Exit_status"))

@@ -88,6 +88,7 @@ READERS: tuple[Reader, ...] = (
     Reader("scontrol", "scontrol", b"", (b"JobState=",)),
     Reader("lsf", "lsf", b"", (b'"JOB_', b'"EVENT_ADRSV_FINISH"')),
     Reader("pbs", "pbs", b"", (b";",)),
+    Reader("pbs_qstat", "pbs_qstat", b"", (b"    Job_Name = ",)),
     Reader("sge", "sge", b"", (b":",)),
     Reader(
         "slurmctld",

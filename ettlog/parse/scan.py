@@ -76,7 +76,7 @@ def _read(reader: Reader, source: Source, *, learns: bool) -> Parsed:
         text=reader.text_digest(),
         formats=dict(sorted(source.formats.items())),
         state=_state(reader, source, binary=binary),
-        inferences=[*source.clock.source.inferences, *([reader.torn] if reader.torn else [])],
+        inferences=[*source.clock.source.inferences, *([reader.torn] if reader.torn else []), *reader.swollen()],
         unmatched=source.unmatched.shapes(),
         samples=source.unmatched.samples,
         first_us=source.clock.first,
