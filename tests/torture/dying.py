@@ -56,7 +56,7 @@ def prepare(stalled_s: float) -> None:
     stalls.LOOK_S = 0.5
 
 
-def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ...], parent: int) -> None:
+def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ...] | None, parent: int) -> None:
     """Serve like a worker, but for the files that are named after a death."""
     real: Any = workers._read
 
