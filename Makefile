@@ -46,7 +46,7 @@ demo: $(VENV)/.installed  ## Install, read the example fleet's logs, show what e
 	@echo "next: open report.html; or ask yourself: $(BIN)/ettlog jobs --lake $(DEMO_LAKE)"
 
 test: check  ## Install what the tests need, and run everything: lint, types, all tests
-	$(BIN)/python -m pytest -n $(JOBS) --randomly-seed=$(SEED) tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --randomly-seed=$(SEED) tests
 
 check: $(VENV)/.testing  ## Lint and check types
 	$(BIN)/ruff check .
@@ -76,7 +76,7 @@ lock: $(VENV)/.made  ## Lock all requirements with hashes anew, and write the bi
 
 offline: check  ## Run all tests in a network namespace that has loopback only (Linux)
 	unshare --map-root-user --net sh -c 'ip link set lo up; exec "$$@"' sh \
-	  $(BIN)/python -m pytest -n $(JOBS) --randomly-seed=$(SEED) tests
+	  $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --randomly-seed=$(SEED) tests
 
 FUZZ_SECONDS ?= 45
 

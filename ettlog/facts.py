@@ -86,6 +86,14 @@ SHAPES: dict[str, Shape] = {
             ("verdict", "VARCHAR", "what was found, and what was done"),
         ]
     ),
+    "seam_fact": _shape(
+        [
+            _KEY,
+            ("begin_line", "BIGINT", "first line of a stretch whose launch is numbered over all files of its log"),
+            ("end_line", "BIGINT", "line behind it"),
+            ("launch", "BIGINT", "launch of the file; 0 goes on with the last one of the file before"),
+        ]
+    ),
     "name_fact": _shape(
         [
             ("name", "VARCHAR", "job name as the scheduler has it"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ettlog import clocks, database, facts, markup
+from ettlog import clocks, database, facts, markup, seams
 from ettlog.errors import UsageError
 from ettlog.facts import SHAPES
 from ettlog.keeping import Keeper
@@ -104,8 +104,9 @@ class Fleet:
             self._keeper = Keeper.of(self.lake, self.config)
 
     def _reconcile(self) -> None:
-        """Hold the clocks of the facts against each other."""
+        """Hold the clocks of the facts against each other; count launches over the files of a log."""
         database.fill(self.connection, "skew_fact", clocks.reconcile(self.connection, self.config))
+        seams.rejoin(self.connection)
         self._waiting = set()
         self._done |= {*SHAPES}
 
@@ -244,7 +245,7 @@ class Fleet:
 
     def take(self, name: str, query: str) -> None:
         """Take a relation from a query over what is here."""
-        self.connection.execute("CREATE TEMP TABLE " + ident(name) + " AS " + query)
+        self.connection.execute(database.parsed(self.connection, "CREATE TEMP TABLE " + ident(name) + " AS " + query))
         self._done.add(name)
 
     def assemble(self, names: Iterable[str]) -> None:

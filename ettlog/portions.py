@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ettlog import database, facts, renewal, shifts
+from ettlog import database, facts, renewal, seams, shifts
 from ettlog.relations import relations
 from ettlog.sink import ident
 
@@ -114,6 +114,7 @@ def _part(fleet: Fleet, number: int, needed: Iterable[str], memory_mib: int) -> 
             files = [file for key, file in fleet.lake.files(name) if key in keys]
             database.view(con, name, files, database.COPIED + 1)  # they are read once
             shifts.again(fleet.connection, con, name)
+            seams.again(fleet.connection, con, name)
             continue
         where = "WHERE job IN " + _MINE if "job" in shape else "WHERE key IN (SELECT key" + _KEYS + ")"
         query = "SELECT * FROM " + ident(name) + (where if "job" in shape or name == "step" else "")

@@ -22,7 +22,7 @@ OF_JOB = ("launch", "mark", "_placed", "_held", COMPILATION)
 """What they read that has a column `job`; one relation bears the name of a component."""
 READ = (*OF_JOB, "_stream", "_again", "_ran", "step")
 """All that they read, beside the vocabulary."""
-KEPT = tuple(sorted({*READ, "_stepped", "source", "skew"} - {"step"}))
+KEPT = tuple(sorted({*READ, "_stepped", "_seam", "source", "skew"} - {"step"}))
 """What must be kept to renew."""
 WAS = "was_"
 """Before the name of a table: as it was kept."""
@@ -31,7 +31,8 @@ WAS = "was_"
 def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[str]) -> bool:
     """Load what is compared, and take the ends of step lines of sources that are still there; False where it cannot be.
 
-    It cannot be where a clock is shifted: step lines that did not change may then have other instants.
+    It cannot be where a clock is shifted, or launches are counted otherwise over the files of a log: step lines that
+    did not change may then have other instants, or belong to another launch.
     """
     assert fleet.lake is not None
     read = {*KEPT, *wanted}
@@ -41,10 +42,13 @@ def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[
         path, types = earlier.path(fleet.lake.path, name), earlier.files[name].types
         if not database.load(fleet.connection, WAS + name, path, types):
             return False
-    fleet.assemble(["skew", "source"])
+    fleet.assemble(["skew", "source", "_seam"])
     shifts = "SELECT shift_us FROM skew UNION ALL SELECT shift_us FROM was_skew"
     if any(shift is not None for (shift,) in fleet.connection.execute(shifts).fetchall()):
         return False
+    for one, other in (("_seam", WAS + "_seam"), (WAS + "_seam", "_seam")):
+        if fleet.connection.execute("FROM " + ident(one) + " EXCEPT ALL FROM " + ident(other)).fetchall():
+            return False
     _stepped(fleet)
     return True
 

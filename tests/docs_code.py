@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 from ettlog.cli import app
 from tests.conftest import ROOT
+from tests.hostile.run import opened_once
 from tests.readme import LEFT_OUT, Session, matches, sessions, trimmed
 
 DOCS = ROOT / "docs"
@@ -68,7 +69,7 @@ def example(folder: Path) -> Iterator[None]:
 
 def rewritten(path: Path, folder: Path) -> str:
     """Return a page with the output of its sessions of today; outputs with left-out lines that still match stay."""
-    with example(folder):
+    with example(folder), opened_once():
 
         def renewed(block: re.Match[str]) -> str:
             parts = []

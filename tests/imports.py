@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -28,14 +29,16 @@ def modules(root: Path) -> dict[str, Path]:
     return found
 
 
-def imports(root: Path) -> Iterator[Import]:
-    """Yield every import of every module, those for type checkers left out."""
+@functools.cache
+def imports(root: Path) -> tuple[Import, ...]:
+    """Return every import of every module, those for type checkers left out; each module is read once a process."""
     known = modules(root)
-    for name, path in known.items():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node, at_once in _nodes(tree, at_once=True):
-            for target in _targets(node, known):
-                yield Import(name, target, node.lineno, at_once)
+    return tuple(
+        Import(name, target, node.lineno, at_once)
+        for name, path in known.items()
+        for node, at_once in _nodes(ast.parse(path.read_text(encoding="utf-8")), at_once=True)
+        for target in _targets(node, known)
+    )
 
 
 def _nodes(node: ast.AST, *, at_once: bool) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:

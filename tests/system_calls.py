@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ CALLS = "open,openat,openat2,creat,connect,socket,execve,execveat,link,linkat,re
 ALONE = ("unshare", "--map-root-user", "--net")
 """What puts a command where there is no network at all."""
 _CALL = re.compile(r"^(?:\[pid +\d+\] +|\d+ +)?(?P<name>\w+)\((?P<told>.*)\) += +(?P<gave>-?\d+)")
+UNFINISHED = " <unfinished ...>"
+_RESUMED = re.compile(r"^\d+ +<\.\.\. \w+ resumed>(.*)$")
 _PATH = re.compile(r'"((?:[^"\\]|\\.)*)"')
 WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC")
 
@@ -113,7 +116,7 @@ def can_trace() -> bool:
 def read(log: str) -> Seen:
     """Read what strace wrote: calls that failed changed nothing, but a refused connection was tried."""
     seen = Seen()
-    for line in log.splitlines():
+    for line in _joined(log):
         call = _CALL.match(line)
         if call is None:
             continue
@@ -126,6 +129,19 @@ def read(log: str) -> Seen:
         elif done and (not name.startswith("open") or WRITES.search(told)):
             seen.written.update(paths)
     return seen
+
+
+def _joined(log: str) -> Iterator[str]:
+    """Yield the lines of a trace; a call that another process broke into stands on two lines, which are put together."""
+    begun: dict[str, str] = {}
+    for line in log.splitlines():
+        pid = line.split(" ", 1)[0]
+        if line.endswith(UNFINISHED):
+            begun[pid] = line.removesuffix(UNFINISHED)
+        elif (rest := _RESUMED.match(line)) is not None:
+            yield begun.pop(pid, "") + rest[1]
+        else:
+            yield line
 
 
 def hooked(folder: Path) -> Seen:

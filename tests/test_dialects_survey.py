@@ -150,3 +150,14 @@ def test_olmo_is_read_with_blanks_for_its_tabs(tmp_path: Path) -> None:
     head = "2031-03-09 09:59:26.181 gpu-a:0  olmo.train:908  INFO    "
     assert steps(tmp_path, head + "[step=20/739328,epoch=0]") == [(20, None)]
     assert kinds(tmp_path, head + "Checkpoint saved to /runs/a/step1000") == [("save_commit", 1000)]
+
+
+def test_open_clip_counts_samples_and_writes_a_comma_into_its_stamps(tmp_path: Path) -> None:
+    """Sample 6,464 of the second epoch of 109,468 is the 115,932nd; between two lines lie 52 seconds."""
+    line = (
+        "2031-03-09,08:{} | INFO | Train Epoch: {} [ {:5d}/109468 (3%)] Loss: 0.97 (1.02) Data (t): 0.158 "
+        "Batch (t): 0.559, 36.0876/s LR: 0.000001 Logit Scale: 99.995"
+    )
+    rows = read(tmp_path, line.format("45:36", 1, 64), line.format("46:28", 1, 6464)).steps.to_pylist()
+    assert [(row["step"], row["duration_us"]) for row in rows] == [(109_532, None), (115_932, None)]
+    assert rows[1]["ts"] - rows[0]["ts"] == 52_000 * MS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ettlog.parse import format as formats
 from tests import formats_reference, relations_reference, vocabulary_reference
 from tests.conftest import ROOT
 from tests.docs_code import DOCS, LANGUAGES, OWN, PAGES, blocks, example, ran, rewritten, session, typed
+from tests.hostile.run import opened_once
 from tests.lakes import commands
 from tests.metrics_reference import METRICS, pages
 from tests.readme import sessions
@@ -39,11 +40,12 @@ def of(language: str) -> list[tuple[str, int, str]]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the lake of the tiny fixture, as pages name it."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return a folder with the lake of the tiny fixture, as pages name it; all who open it share one fleet."""
     path = tmp_path_factory.mktemp("docs")
     ettlog.ingest([ROOT / "fixtures/tiny/logs"], path / "ettlog.lake")
-    return path
+    with opened_once():
+        yield path
 
 
 def test_every_block_is_of_a_known_language() -> None:
@@ -52,7 +54,7 @@ def test_every_block_is_of_a_known_language() -> None:
     assert not strange
 
 
-@pytest.mark.parametrize("name", [name for name, _, _ in of("console") if name not in OWN])
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in of("console")} - {*OWN}))
 def test_sessions_print_what_the_page_shows(name: str, tmp_path: Path) -> None:
     """Each command prints, today, what stands below it; `make docs` writes the page anew."""
     assert len(sessions((DOCS / name).read_text())) > 0
@@ -85,7 +87,7 @@ def test_toml_is_toml(name: str, number: int, text: str) -> None:
 @pytest.mark.parametrize(("name", "number", "text"), of("sql"))
 def test_sql_is_answered(name: str, number: int, text: str, folder: Path) -> None:
     """A query asks relations and columns that are there."""
-    assert fleets.open(folder / "ettlog.lake").sql(text).width, f"{name}: block {number}"
+    assert ettlog.open(folder / "ettlog.lake").sql(text).width, f"{name}: block {number}"
 
 
 def test_commands_that_are_only_named_exist() -> None:
@@ -135,7 +137,7 @@ def test_every_relation_and_column_has_a_sentence() -> None:
 @pytest.mark.parametrize("function", RESULTS)
 def test_every_column_of_a_result_has_its_metric(function: str, folder: Path) -> None:
     """A number in a result of the library has a page that says how it is computed; columns that name things aside."""
-    frame: Any = getattr(ettlog, function)(fleets.open(folder / "ettlog.lake"))
+    frame: Any = getattr(ettlog, function)(ettlog.open(folder / "ettlog.lake"))
     told = {column for one in METRICS for column in one.columns.split()}
     numbers = [name for name, kind in frame.schema.items() if kind.is_numeric() and not name.endswith("_us")]
     missing = [name for name in numbers if f"{function}.{name}" not in told and name not in RESULTS[function]]
@@ -144,7 +146,7 @@ def test_every_column_of_a_result_has_its_metric(function: str, folder: Path) ->
 
 def test_columns_named_on_metric_pages_exist(folder: Path) -> None:
     """No page names a column that no result has."""
-    fleet = fleets.open(folder / "ettlog.lake")
+    fleet = ettlog.open(folder / "ettlog.lake")
     frames = {name: getattr(ettlog, name)(fleet) for name in RESULTS}
     frames["credit"] = ettlog.attribute(fleet).credit
     strange = [

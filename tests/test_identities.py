@@ -5,15 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from importlib import import_module
-from typing import Any
 
 import polars as pl
-from hypothesis import given
 
 from ettlog import lifecycle
 from tests.conftest import ROOT
-from tests.tables import Log, fleet
-from tests.test_partition_properties import FEW, soups
+from tests.test_partition_properties import drawn
 
 LISTED = re.findall(r"^\| (.+?) \| `(test_\w+)::(test_\w+)` \|$", (ROOT / "docs/hostile.md").read_text(), re.MULTILINE)
 RANK = {part.part: (part.priority, part.part) for part in lifecycle.PARTS}
@@ -85,17 +82,15 @@ def by_polars(spans: list[Span], walls: dict[str, tuple[int, int]]) -> Sums:
     return {(job, part): us for job, part, us in rows if us}
 
 
-@FEW
-@given(soups())
-def test_three_ways_to_the_partition_agree(soup: tuple[list[Log], list[dict[str, Any]]]) -> None:
+def test_three_ways_to_the_partition_agree() -> None:
     """Microseconds by job and part: from the SQL, from a loop over the raw spans, and from frames of Polars."""
-    made = fleet(*soup[0], alloc=soup[1])
-    spans: list[Span] = made.table("span").select("job", "part", "begin_us", "end_us").rows()
-    walls = {
-        job: (first, last)
-        for job, first, last in made.table("job").select("job", "first_us", "last_us").rows()
-        if first is not None and last > first
-    }
-    segment = made.table("segment").group_by("job", "part").agg(us=(pl.col("end_us") - pl.col("begin_us")).sum())
-    sql = {(job, part): us for job, part, us in segment.select("job", "part", "us").rows()}
-    assert sql == by_python(spans, walls) == by_polars(spans, walls)
+    for _, made in drawn():
+        spans: list[Span] = made.table("span").select("job", "part", "begin_us", "end_us").rows()
+        walls = {
+            job: (first, last)
+            for job, first, last in made.table("job").select("job", "first_us", "last_us").rows()
+            if first is not None and last > first
+        }
+        segment = made.table("segment").group_by("job", "part").agg(us=(pl.col("end_us") - pl.col("begin_us")).sum())
+        sql = {(job, part): us for job, part, us in segment.select("job", "part", "us").rows()}
+        assert sql == by_python(spans, walls) == by_polars(spans, walls)

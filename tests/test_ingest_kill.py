@@ -95,42 +95,78 @@ def every_operation(folder: Path, scenario: str, half: bool) -> dict[str, Any]:
     raise AssertionError  # itertools.count does not end
 
 
+def random_moments(folder: Path) -> dict[str, Any]:
+    """Kill an ingest of 20 files after random times, run it again, and compare; return the count and what broke."""
+    sound, chance, rounds = folder / "sound", random.Random(1), 15
+    many_files(sound / "logs")
+    begun = time.monotonic()
+    assert in_child(lambda: ingest_here(sound)) == 0
+    took, expected = time.monotonic() - begun, tree(sound / "lake")
+    broken: list[int] = []
+    for number in range(rounds):
+        case = folder / f"case{number}"
+        many_files(case / "logs")
+        child = os.fork()
+        if not child:
+            ingest_here(case)
+            os._exit(0)
+        time.sleep(chance.uniform(0.0, 1.0) * took)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        if in_child(functools.partial(ingest_here, case)) != 0 or tree(case / "lake") != expected:
+            broken.append(number)
+    return {"cases": rounds, "broken": broken}
+
+
+def many_files(logs: Path) -> None:
+    """Write 20 files of accounting into a new folder."""
+    logs.mkdir(parents=True)
+    for n in range(20):
+        (logs / f"{n}.txt").write_text(accounting(*range(50 * n, 50 * n + 50)))
+
+
+def helped(tmp_path: Path, *asked: str) -> dict[str, Any]:
+    """Run this file as a program, and return what it found."""
+    # A kill loses nothing that was written, so memory serves as well as a disk and is not slowed by its fsync.
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as folder:
+        command = [sys.executable, "-m", "tests.test_ingest_kill", folder, *asked]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("half", [False, True], ids=["before", "half written"])
 def test_a_kill_at_any_operation_leaves_nothing_behind(tmp_path: Path, scenario: str, half: bool) -> None:
     """Running again after a kill at any operation gives the bytes of an undisturbed run."""
-    # A kill loses nothing that was written, so memory serves as well as a disk and is not slowed by its fsync.
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as folder:
-        command = [sys.executable, "-m", "tests.test_ingest_kill", folder, scenario, str(int(half))]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = helped(tmp_path, scenario, str(int(half)))
     assert found["broken"] == []
     assert found["cases"] >= (4 if half else 20)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_kills_at_random_moments_leave_nothing_behind(tmp_path: Path, workers: int) -> None:
+def test_kills_at_random_moments_leave_nothing_behind(tmp_path: Path) -> None:
     """An ingest that is killed after a random time ends, run again, in the lake of an undisturbed one."""
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    for n in range(20):
-        (logs / f"{n}.txt").write_text(accounting(*range(50 * n, 50 * n + 50)))
-    code = (
-        "import sys; from ettlog.ingest import *\n"
-        f"if __name__ == '__main__': ingest([sys.argv[1]], sys.argv[2], options=IngestOptions(workers={workers}))"
-    )
+    assert helped(tmp_path, "moments") == {"cases": 15, "broken": []}
+
+
+@pytest.mark.slow
+def test_a_killed_ingest_of_two_workers_leaves_nothing_behind(tmp_path: Path) -> None:
+    """The same of a program that reads in two processes more."""
+    many_files(tmp_path / "logs")
     script = tmp_path / "run.py"
-    script.write_text(code)
-    command = [sys.executable, str(script), str(logs)]
+    script.write_text(
+        "import sys; from ettlog.ingest import *\n"
+        "if __name__ == '__main__': ingest([sys.argv[1]], sys.argv[2], options=IngestOptions(workers=2))"
+    )
+    command = [sys.executable, str(script), str(tmp_path / "logs")]
     begun = time.monotonic()
     subprocess.run([*command, str(tmp_path / "sound")], check=True, env=ENVIRONMENT)
     took = time.monotonic() - begun
     expected = tree(tmp_path / "sound")
-    chance = random.Random(workers)
-    for round_ in range(15 if workers == 1 else 3):
+    chance = random.Random(2)
+    for round_ in range(3):
         lake = tmp_path / f"lake{round_}"
         running = subprocess.Popen([*command, str(lake)], env=ENVIRONMENT, stderr=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.5, 1.0) * took)
@@ -170,4 +206,6 @@ if __name__ == "__main__":
     formats = importlib.import_module("ettlog.parse.format")
     formats.load_all = functools.partial(lambda loaded, *_args: loaded, formats.load_all(()))  # type: ignore[attr-defined]
 
-    print(json.dumps(every_operation(Path(sys.argv[1]), sys.argv[2], bool(int(sys.argv[3])))))
+    place, scenario, *rest = sys.argv[1:]
+    found = every_operation(Path(place), scenario, bool(int(rest[0]))) if rest else random_moments(Path(place))
+    print(json.dumps(found))

@@ -117,10 +117,10 @@ def test_kept_relations_are_the_rebuilt_ones(tmp_path: Path, story: str) -> None
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("part", ["trainer", "scheduler"])
-def test_kept_relations_of_real_logs_are_the_rebuilt_ones(tmp_path: Path, shared: Path, part: str) -> None:
+def test_kept_relations_of_real_logs_are_the_rebuilt_ones(tmp_path: Path, real_lake: Path) -> None:
     """The same of logs as fleets write them."""
-    lake = made(tmp_path, shared / "data" / part)
+    lake = tmp_path / "lake"
+    shutil.copytree(real_lake, lake, ignore=shutil.ignore_patterns(kept.FOLDER))
     ettlog.open(lake).table("job")
     same(reading(lake), rebuilt(lake))
 

@@ -21,7 +21,7 @@ LAYERS = (
     {"lake", "packing", "ingest", "manifest", "durable", "guard", "discover", "workers", "content", "identity"}
     | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "stalls"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
-    | {"portions", "renewal"},
+    | {"seams", "portions", "renewal"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "support", "explain", "lacks"}

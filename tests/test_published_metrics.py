@@ -56,6 +56,16 @@ def test_requeue_over_hot_update_needs_its_mean_named() -> None:
     assert value["ratio-of-sums"] == pytest.approx(11.12, abs=0.005)
 
 
+def test_saving_of_cuda_errors_is_counted_against_the_longest() -> None:
+    """84.50 % follows from a mean of 93 s and the longest of 600 s; against the selective test's 518 s it is 82.0 %."""
+    (term,) = named("byterobust-sliding")
+    saved = []
+    for other in (600, 518):
+        found = pl.DataFrame([("cuda", 93, other)], schema=["job", "num", "den"], orient="row")
+        saved.append(100 * (1 - summed(term, found, found.select("job"), None, mean="ratio-of-sums")["value"][0]))
+    assert saved == pytest.approx([84.50, 82.05], abs=0.005)
+
+
 def test_default_restart_is_the_sum_of_parts_that_ettlog_keeps_apart() -> None:
     """68 minutes are 30 of hanging, 9 of queue, 14 of set-up and 15 done again: three components and two owners."""
     minutes = {"hang": 30, "queue": 9, "other": 14, "replay": 15}

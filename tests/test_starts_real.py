@@ -12,7 +12,6 @@ import pytest
 
 from ettlog import fleet
 from ettlog.fleet import Fleet
-from ettlog.ingest import ingest
 
 pytestmark = pytest.mark.shared
 
@@ -36,11 +35,9 @@ STAMPS = {
 
 
 @pytest.fixture(scope="module")
-def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+def real(real_lake: Path) -> Fleet:
     """Return a fleet over everything in the folder of real logs."""
-    lake = tmp_path_factory.mktemp("real") / "lake"
-    ingest([shared / "data" / "trainer", shared / "data" / "scheduler"], lake)
-    return fleet.open(lake)
+    return fleet.open(real_lake)
 
 
 @pytest.fixture(scope="module")

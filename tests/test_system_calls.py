@@ -35,8 +35,8 @@ def test_commands_write_where_they_were_told_and_call_nobody(tmp_path: Path) -> 
     python = {Path(sys.executable).name, Path(sys.executable).resolve().name}
     started = [Path(name).name for name in seen.programs]
     assert set(started) <= {*python, *system_calls.ALONE, FONTS}
-    # The process itself, its worker, and what Python starts beside a worker; a hook in the first sees none of them.
-    assert sum(name in python for name in started) == (3 if traces else 0)
+    # The process itself, its worker, and what Python starts beside one; a hook in the first sees none of them.
+    assert (sum(name in python for name in started) > 1) is traces
 
 
 def test_a_trace_is_read_as_strace_writes_it() -> None:
@@ -48,11 +48,15 @@ def test_a_trace_is_read_as_strace_writes_it() -> None:
 8 linkat(AT_FDCWD, "/lake/x", AT_FDCWD, "/lake/y", 0) = 0
 8 connect(3, {sa_family=AF_INET, sin_port=htons(80)}, 16) = -1 ECONNREFUSED (Connection refused)
 8 socket(AF_INET, SOCK_STREAM, 0) = 3
+8 execve("/usr/bin/python3", ["python3"], 0x7f /* 9 vars */ <unfinished ...>
+7 openat(AT_FDCWD, "/lake/z", O_WRONLY|O_CREAT <unfinished ...>
+8 <... execve resumed>) = 0
+7 <... openat resumed>, 0600) = 4
 8 execve("/bin/none", ["none"], 0x7f) = -1 ENOENT (No such file or directory)
 """
     seen = system_calls.read(log)
-    assert seen.written == {'/lake/a "b"', "/lake/x", "/lake/y"}
+    assert seen.written == {'/lake/a "b"', "/lake/x", "/lake/y", "/lake/z"}
     assert len(seen.sockets) == 2
-    assert seen.programs == ["/usr/bin/python"]
+    assert seen.programs == ["/usr/bin/python", "/usr/bin/python3"]
     assert seen.outside(Path("/lake")) == set()
     assert seen.outside(Path("/elsewhere")) == seen.written

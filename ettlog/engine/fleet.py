@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ettlog import database
+from ettlog import database, seams, shifts
 from ettlog.engine import session as sessions
 from ettlog.engine import shipping
 from ettlog.engine.dialect import to_spark, with_columns
@@ -16,9 +16,10 @@ from ettlog.facts import SHAPES
 from ettlog.fleet import Fleet
 from ettlog.relations import relations
 from ettlog.schema import TABLES
-from ettlog.shifts import VIEWS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
 
 SPARK = {"VARCHAR": "string", "BIGINT": "bigint", "INTEGER": "int", "BOOLEAN": "boolean", "DOUBLE": "double"}
@@ -77,12 +78,20 @@ class EngineFleet(Fleet):
     def _make_facts(self, name: str) -> None:
         assert self.lake is not None
         files = [{"key": key, "path": str(path.resolve())} for key, path in self.lake.files(name)]
-        shifted = self._shifted()
-        self._keep(f"{name}_read" if shifted else name, self._facts(name, files))
-        if shifted:
-            self._make("shift_fact")
-            query = VIEWS[name].partition(" AS ")[2]
-            self._keep(name, self._session.spark.sql(to_spark(with_columns(query, list(SHAPES[name].columns)))))
+        views = [view for table, view in self._changes(name) if self._has(table)]
+        rows = self._facts(name, files)
+        for view in views:
+            below = next(word for word in view.split() if word.startswith(f"{name}_"))
+            self._keep(below, rows)
+            query = view.partition(" AS ")[2]
+            rows = self._session.spark.sql(to_spark(with_columns(query, list(SHAPES[name].columns))))
+        self._keep(name, rows)
+
+    def _changes(self, name: str) -> Iterator[tuple[str, str]]:
+        """Yield what stands between the files and a fact table, in its order: a small table, and the view over both."""
+        for table, views in (("shift_fact", shifts.VIEWS), (seams.TABLE, seams.VIEWS)):
+            if name in views:
+                yield table, views[name]
 
     def _facts(self, name: str, files: list[dict[str, str]]) -> Any:
         """Return the frame of a fact table: each data file read by whichever executor has its row."""
@@ -94,10 +103,13 @@ class EngineFleet(Fleet):
         rows = spark.createDataFrame(pa.Table.from_pylist(files)).repartition(self._session.parts(len(files)))
         return rows.mapInArrow(shipping.task("read_facts", (name,), self._session.sent()), ddl)
 
-    def _shifted(self) -> bool:
-        """Tell whether clocks were shifted when the fleet was opened."""
-        found = self.connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'shift_fact'").fetchall()
-        return bool(found)
+    def _has(self, table: str) -> bool:
+        """Tell whether a small table got rows when the fleet was opened, and have it on the engine if so."""
+        named = self.connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [table]).fetchall()
+        found = bool(named) and len(self.connection.table(table)) > 0
+        if found:
+            self._make(table)
+        return found
 
     def _send(self, name: str) -> None:
         """Copy a small table from here to the engine."""

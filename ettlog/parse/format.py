@@ -180,7 +180,9 @@ def _bytes(path: Path) -> bytes:
     return data
 
 
+@functools.lru_cache(maxsize=256)
 def _read(path: Path, data: bytes) -> Format:
+    """Return the format that a file of this content holds; one process often asks for the same files again."""
     try:
         table = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -36,7 +36,7 @@ class Stamp(NamedTuple):
 
 _FIND = re.compile(
     rb"(?<![\w.:])(?:"
-    rb"(?P<y>\d{4})(?P<dash>[-/]?)(?P<mo>\d\d)(?P=dash)(?P<d>\d\d)(?P<sep>[T _-])"
+    rb"(?P<y>\d{4})(?P<dash>[-/]?)(?P<mo>\d\d)(?P=dash)(?P<d>\d\d)(?P<sep>[T _,-])"
     rb"|(?P<usmo>\d\d)/(?P<usd>\d\d)(?:/(?P<usy>\d{4}) "
     rb"| (?=\d\d:\d\d:\d\d(?: \[[A-Z]{4,8}\|| - | [a-z][\w.]{1,60}\]:|\] [a-z]|$)))"
     rb"|[IWEFVC](?P<gmo>\d{1,2})(?P<gd>\d\d) "
@@ -175,7 +175,7 @@ def _stands_alone(match: re.Match[bytes], line: bytes) -> bool:
 
 def _day(match: re.Match[bytes]) -> tuple[int | None, str, bool]:
     if match["y"]:
-        layout = {b"T": "iso", b" ": "iso_blank", b"_": "torchelastic", b"-": "hccl"}[match["sep"]]
+        layout = {b"T": "iso", b" ": "iso_blank", b"_": "torchelastic", b"-": "hccl", b",": "comma"}[match["sep"]]
         layout = {b"/": "iso_slash", b"": "compact"}.get(match["dash"], layout)
         return _ordinal(int(match["y"]), int(match["mo"]), int(match["d"])), layout, True
     if match["usmo"]:

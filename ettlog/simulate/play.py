@@ -9,7 +9,7 @@ from ettlog.simulate.draw import COLUMN, STARTS, lognormal
 from ettlog.simulate.hazard import FAILURE, FIRST, PLANNED, PREEMPTION, cause
 from ettlog.simulate.models import habits
 from ettlog.simulate.plan import Interrupt, Job, Start
-from ettlog.simulate.words import SECOND, End, P
+from ettlog.simulate.words import KUBERNETES, SECOND, End, P
 
 if TYPE_CHECKING:
     from ettlog.simulate.draw import Draws
@@ -131,7 +131,7 @@ def _crashes(player: Player) -> bool:
 def _start(player: Player, strike: Strike, crashed: bool) -> Start:
     """Return the next start, launched after the placement, up to the end that the strike asks for."""
     now, model = player.habits(), player.model
-    player.now += player.takes(P.placement, now)
+    player.now += player.takes(P.placement, now, SECOND if player.spec.fleet["scheduler"] == KUBERNETES else 0)
     resumed = player.resumed()
     path = _path(player, now, resumed)
     if crashed:

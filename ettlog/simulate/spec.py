@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ettlog.errors import UsageError
 from ettlog.lifecycle import CAUSES, COMPONENTS, PARTS
 from ettlog.simulate import dialect
-from ettlog.simulate.words import P
+from ettlog.simulate.words import SCHEDULERS, P
 
 DEFAULT = Path(__file__).with_name("default.toml")
 SECTIONS = ("fleet", "parts", "loop", "failures")
@@ -152,6 +152,8 @@ def _check_fleet(fleet: dict[str, Any], errors: list[str]) -> None:
     errors.extend(f"fleet.{name}: two numbers, the smaller first, are needed" for name in pairs)
     lists = [name for name in ("gpus", "clusters", "dialects") if not (isinstance(fleet[name], list) and fleet[name])]
     errors.extend(f"fleet.{name}: a list that is not empty is needed" for name in lists)
+    if fleet["scheduler"] not in SCHEDULERS:
+        errors.append(f"fleet.scheduler: {fleet['scheduler']!r} is none of {', '.join(SCHEDULERS)}")
     known = dialect.names()
     unknown = [name for name in fleet["dialects"] if name not in known]
     errors.extend(f"fleet.dialects: {name!r} is none of {', '.join(known)}" for name in unknown)

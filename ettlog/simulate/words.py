@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum, auto
 
 SECOND = 1_000_000
+SCHEDULERS = SLURM, KUBERNETES = ("slurm", "kubernetes")
 HOUR = 3_600 * SECOND
 DAY = 24 * HOUR
 

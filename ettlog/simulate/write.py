@@ -1,4 +1,4 @@
-"""Writes a simulated fleet's logs: a folder a job, a log an allocation and rank, an accounting dump a cluster."""
+"""Writes a simulated fleet's logs: a folder a job, a log an allocation and rank, accounting or pods of each cluster."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ettlog.simulate import faults as happen
 from ettlog.simulate.faults import Fault
+from ettlog.simulate.kubernetes import pods
 from ettlog.simulate.slurm import accounting
 from ettlog.simulate.story import FAILED, PREEMPTED, STEP, Moment, story
 from ettlog.simulate.template import template
 from ettlog.simulate.whole import put
-from ettlog.simulate.words import SECOND
+from ettlog.simulate.words import KUBERNETES, SECOND
 from ettlog.windows import moment
 
 if TYPE_CHECKING:
@@ -24,6 +25,13 @@ CONFIG = """\
 [paths]
 templates = [
   "**/{model}/{job}/slurm-{allocation}.out*", "**/{model}/{job}/{allocation}/rank{rank}.log*", "sacct-{cluster}*",
+]
+"""
+IN_PODS = """\
+# Simulated clusters under Kubernetes: one folder a job, one log a set of pods and rank, one list of pods a cluster.
+[paths]
+templates = [
+  "**/{model}/{job}/pods-*.out*", "**/{model}/{job}/pods-*/rank{rank}.log*", "pods-{cluster}*",
 ]
 """
 CLOCK = """
@@ -58,7 +66,8 @@ def files(fleet: Simulated, faults: frozenset[Fault] = frozenset()) -> dict[str,
             for rank, found in lines(fleet, job, start, faults).items():
                 made.setdefault(log_name(fleet, job, start, rank), []).extend(line.text for line in found)
     texts = {name: "".join(f"{text}\n" for text in found) for name, found in made.items()}
-    texts |= accounting(fleet, happen.ZONE if Fault.zoneless in faults else 0)
+    tells = pods if kubernetes(fleet) else accounting
+    texts |= tells(fleet, happen.ZONE if Fault.zoneless in faults and tells is accounting else 0)
     texts["ettlog.toml"] = config(fleet, Fault.zoneless not in faults)
     texts["optimizations.toml"] = fleet.registry
     encoded = {name: text.encode() for name, text in sorted(texts.items())}
@@ -68,7 +77,12 @@ def files(fleet: Simulated, faults: frozenset[Fault] = frozenset()) -> dict[str,
 def config(fleet: Simulated, zoned: bool = True) -> str:
     """Return the ettlog.toml that goes with the logs."""
     year = moment(min(job.begin_us for job in fleet.plans)).year
-    return CONFIG + CLOCK.format(zone='zone = "UTC"\n' if zoned else "", year=year)
+    return (IN_PODS if kubernetes(fleet) else CONFIG) + CLOCK.format(zone='zone = "UTC"\n' if zoned else "", year=year)
+
+
+def kubernetes(fleet: Simulated) -> bool:
+    """Tell whether the scheduler of a fleet is Kubernetes."""
+    return bool(fleet.spec.fleet["scheduler"] == KUBERNETES)
 
 
 def allocation_id(job: Job, allocation: int) -> str:
@@ -79,8 +93,10 @@ def allocation_id(job: Job, allocation: int) -> str:
 def log_name(fleet: Simulated, job: Job, start: Start, rank: int) -> str:
     """Return the path of a rank's log below the folder."""
     model, allocation = fleet.models[job.model].name, allocation_id(job, start.allocation)
+    if kubernetes(fleet):
+        allocation = f"pods-{start.allocation}"
     if fleet.spec.fleet["ranks"] == 1:
-        return f"{model}/{job.name}/slurm-{allocation}.out"
+        return f"{model}/{job.name}/{'' if kubernetes(fleet) else 'slurm-'}{allocation}.out"
     return f"{model}/{job.name}/{allocation}/rank{rank}.log"
 
 
@@ -92,7 +108,8 @@ def lines(fleet: Simulated, job: Job, start: Start, faults: frozenset[Fault] = f
     for one in story(start, model.dialect, int(fleet.spec.fleet["log_every"])):
         everywhere = model.dialect.steps == "every" or one.what in model.dialect.agents
         for rank in made if everywhere else tells if one.what == STEP else (0,):
-            if rank == 0 or one.what != PREEMPTED:
+            # Slurm writes of a preemption into the log, Kubernetes only into the pod
+            if one.what != PREEMPTED or (rank == 0 and not kubernetes(fleet)):
                 wrong = happen.shift(faults, fleet.seed, f"{job.name}/{start.allocation}/{rank}")
                 made[rank].extend(Line(one.us, text) for text in _texts(job, model, start, one, wrong))
     return made

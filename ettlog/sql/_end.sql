@@ -7,6 +7,7 @@
 -- failed_dated: whether a sign of the failure holds an instant of its own
 -- ended_us: last instant that belongs to the proven end
 -- evidence: path and line of the first sign of the failure, else of the last line of the end
+-- doubted: whether its first sign is an exit code dated two seconds before the failure that the same log reports: its stamp is another line's
 -- planned_exit: whether the trainer stopped by its own limit, to be continued
 WITH summed AS (
   SELECT gid,
@@ -28,6 +29,14 @@ WITH summed AS (
     max_by(evidence, pos) FILTER (WHERE says <> 'survived') AS proof
   FROM _sign GROUP BY gid
 ),
+reported AS (
+  SELECT gid, stream, min(at_us) AS at_us FROM _sign WHERE kind = 'failure' AND dated GROUP BY gid, stream
+),
+borrowed AS (
+  SELECT DISTINCT s.gid
+  FROM summed AS s JOIN _sign AS c ON c.gid = s.gid AND c.at_us = s.sign_us AND c.kind = 'exit_code' AND c.dated AND c.signs
+  JOIN reported AS r ON r.gid = c.gid AND r.stream = c.stream AND r.at_us > c.at_us + 2000000
+),
 judged AS (
   SELECT *, CASE
       WHEN limited THEN 'time_limit' WHEN preempted THEN 'preempted' WHEN node THEN 'node_failure'
@@ -37,7 +46,7 @@ judged AS (
       WHEN signalled OR killed THEN 'killed' END AS end_state
   FROM summed
 )
-SELECT gid, end_state,
+SELECT j.gid, end_state,
   CASE end_state
     WHEN 'preempted' THEN 'preemption' WHEN 'node_failure' THEN 'node' WHEN 'failed' THEN coalesce(named, unnamed)
     WHEN 'killed' THEN 'sigterm' WHEN 'cancelled' THEN CASE WHEN NOT cancelled THEN 'sigint' END END AS cause,
@@ -46,5 +55,5 @@ SELECT gid, end_state,
   sign_us IS NOT NULL AS failed_dated,
   CASE WHEN end_state IS NOT NULL THEN ended_us END AS ended_us,
   CASE WHEN end_state IS NOT NULL AND end_state <> 'completed' THEN coalesce(sign, proof) ELSE proof END AS evidence,
-  planned_exit
-FROM judged
+  b.gid IS NOT NULL AS doubted, planned_exit
+FROM judged AS j LEFT JOIN borrowed AS b ON b.gid = j.gid

@@ -16,7 +16,7 @@
 -- step_lines: number of step lines
 -- last_step_us: instant of the last step line
 -- resumed_from: step the trainer continues from
--- cut: whether the log breaks off in it: its last line is torn, or is a step's
+-- cut: whether the log breaks off in it: its last line is torn, or tells of a step, a save or an evaluation
 WITH stepped AS (
   SELECT s.stream, s.launches_before + t.launch AS launch, min(t.step) AS first_step, max(t.step) AS last_step,
     count(*) AS step_lines, min(t.ts) AS first_us, max(t.ts) AS last_us
@@ -27,6 +27,8 @@ WITH stepped AS (
 ),
 told AS (
   SELECT e.stream, e.launch, min(e.at_us) AS first_us, max(e.at_us) AS last_us,
+    max(CASE WHEN k.part NOT IN ('save_stall', 'evaluation') AND e.kind NOT IN ('save_written', 'save_delete', 'step_twin', 'heartbeat')
+      THEN e.at_us END) AS else_us,
     bool_or(k.part <> '' OR k.end_state <> '' OR k.opens > 0 OR e.kind IN ('resume', 'kill')) AS speaks,
     bool_or(e.kind IN ('train_start', 'save_request', 'save_blocking', 'save_commit', 'restore_end', 'resume', 'evaluation_end')) AS trains,
     bool_or(e.kind = 'restart') AS restarts,
@@ -39,7 +41,7 @@ told AS (
 merged AS (
   SELECT coalesce(t.stream, p.stream) AS stream, coalesce(t.launch, p.launch) AS launch, t.speaks, t.trains, t.restarts,
     least(t.first_us, p.first_us) AS first_us, greatest(t.last_us, p.last_us) AS last_us, p.first_step, p.last_step,
-    coalesce(p.step_lines, 0) AS step_lines, p.last_us AS last_step_us, coalesce(p.last_us > coalesce(t.last_us, 0), FALSE) AS breaks,
+    coalesce(p.step_lines, 0) AS step_lines, p.last_us AS last_step_us, coalesce(p.last_us > coalesce(t.else_us, 0), FALSE) AS breaks,
     -- many trainers name the step only where a load begins: it was loaded where steps go on behind it
     coalesce(t.resumed, CASE WHEN t.restored < p.first_step THEN t.restored END, CASE WHEN t.begun < p.first_step THEN t.begun END)
       AS resumed_from

@@ -1,5 +1,5 @@
 -- One row per step line of a start, copies from several ranks joined, with the number of steps it covers.
--- needs: _walk, _placed
+-- needs: _walk, _placed, _stream
 -- gid: number of the start over all jobs
 -- jid: number of the first start of the job over all jobs
 -- pass: 0, and one more each time the loop went back inside the process
@@ -19,17 +19,19 @@
 WITH copied AS (
   SELECT DISTINCT gid FROM _walk WHERE step = step_before
 ),
+writer AS (SELECT no, part_no, min(no) OVER (PARTITION BY stream) AS log FROM _stream),
 moved AS (
-  SELECT gid, jid, no, line, rank, step, duration_us, own, ts, twin_us, at_us, samples, lag(step) OVER w AS step_back, lead(step) OVER w AS step_on, lead(ts) OVER w AS ts_on, max(CASE WHEN own THEN ts END) OVER (
-      PARTITION BY gid, no, rank ORDER BY line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ts_back
-  FROM _walk WHERE gid IN (SELECT gid FROM copied) WINDOW w AS (PARTITION BY gid, no, rank ORDER BY line)
+  SELECT gid, jid, c.no, line, c.log, c.part_no, rank, step, duration_us, own, ts, twin_us, at_us, samples, lag(step) OVER w AS step_back, lead(step) OVER w AS step_on, lead(ts) OVER w AS ts_on, max(CASE WHEN own THEN ts END) OVER (
+      PARTITION BY gid, c.log, rank ORDER BY c.part_no, line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ts_back
+  FROM _walk AS s JOIN writer AS c ON c.no = s.no
+  WHERE gid IN (SELECT gid FROM copied) WINDOW w AS (PARTITION BY gid, c.log, rank ORDER BY c.part_no, line)
 ),
 gait AS (SELECT gid, min(CASE WHEN step > step_back THEN step - step_back END) AS stride FROM moved GROUP BY gid),
 passed AS (
   -- a writer's number falls, later than all before, and goes on from there in its usual stride: the loop went back. Copies of ranks
   -- that do not say who they are come interleaved, or with the stamps of the first ones
   SELECT m.*, sum(CASE WHEN m.own AND m.step < m.step_back AND m.ts > m.ts_back AND m.step_on - m.step BETWEEN 1 AND g.stride
-      AND m.ts_on - m.ts >= 1000 THEN 1 ELSE 0 END) OVER (PARTITION BY m.gid, m.no, m.rank ORDER BY m.line ROWS UNBOUNDED PRECEDING) AS pass
+      AND m.ts_on - m.ts >= 1000 THEN 1 ELSE 0 END) OVER (PARTITION BY m.gid, m.log, m.rank ORDER BY m.part_no, m.line ROWS UNBOUNDED PRECEDING) AS pass
   FROM moved AS m JOIN gait AS g ON g.gid = m.gid
 ),
 ranked AS (

@@ -32,7 +32,7 @@
 -- last_in_allocation: whether no other start follows in the allocation
 -- scheduler_state: how the scheduler says that the allocation ended
 -- scheduler_cause: cause the scheduler names
--- cut: whether one of its logs breaks off in it
+-- cut: whether one of its logs breaks off in it, or the stamp of its end is doubted
 -- steps_cut: whether all of its logs that hold steps do: it may have made more than they show
 WITH each AS (
   SELECT l.job, l.k, l.gid, min(l.first_us) AS first_us, greatest(max(l.last_us), max(f.after_us)) AS last_us,
@@ -75,7 +75,7 @@ SELECT e.job, e.k, e.gid, e.stream, e.first_us, e.last_us, e.before_us, e.resume
   d.cause, d.failed_us, d.failed_dated, d.ended_us, d.evidence AS end_evidence,
   p.evidence AS held_evidence, f.evidence,
   row_number() OVER (PARTITION BY e.job, p.raw, p.from_us ORDER BY e.k DESC) = 1 AS last_in_allocation,
-  CASE WHEN p.closes THEN p.end_state END AS scheduler_state, p.cause AS scheduler_cause, e.cut, e.steps_cut
+  CASE WHEN p.closes THEN p.end_state END AS scheduler_state, p.cause AS scheduler_cause, e.cut OR coalesce(d.doubted, FALSE) AS cut, e.steps_cut
 FROM each AS e
 LEFT JOIN told AS t ON t.job = e.job AND t.k = e.k
 LEFT JOIN who AS w ON w.job = e.job AND w.k = e.k

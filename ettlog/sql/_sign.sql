@@ -1,6 +1,7 @@
 -- One row per line that tells of the end of a start, and what it says of it.
 -- needs: _attempt, _event, _launch, lifecycle_kind
 -- gid: number of the start over all jobs
+-- stream: the log
 -- kind: what the line says
 -- at_us: instant
 -- dated: whether the line holds an instant of its own
@@ -24,7 +25,7 @@ alive AS (
   GROUP BY e.stream, e.launch
 ),
 told AS (
-  SELECT a.gid, e.kind, e.at_us, e.dated, CASE WHEN e.cause <> '' THEN e.cause END AS cause,
+  SELECT a.gid, a.stream, e.kind, e.at_us, e.dated, CASE WHEN e.cause <> '' THEN e.cause END AS cause,
     e.path || ':' || CAST(e.line AS VARCHAR) AS evidence,
     row_number() OVER (PARTITION BY a.gid ORDER BY e.at_us NULLS FIRST, e.part_no, e.path, e.line) AS pos,
     CASE
@@ -42,7 +43,7 @@ told AS (
       'time_limit', 'preempted', 'node_failure')
     AND NOT (e.kind = 'kill' AND coalesce(e.line BETWEEN l.restart_line AND coalesce(l.line, e.line), FALSE))
 )
-SELECT gid, kind, at_us, dated, cause, evidence, pos, says,
+SELECT gid, stream, kind, at_us, dated, cause, evidence, pos, says,
   says IN ('failure', 'victim', 'kill', 'interrupt', 'signal', 'preempted', 'node_failure') AS signs,
   -- what fails behind a signal without a cause of its own fails because of it
   says = 'failure' AND NOT coalesce(coalesce(cause, 'other') = 'other'

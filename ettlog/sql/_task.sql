@@ -34,17 +34,18 @@ WITH newest AS (
   WHERE a.record = 'task' AND a.id IS NOT NULL
 ),
 edge AS (
-  SELECT attempts_of, start_us AS at_us, 1 AS opens, milli, 1 AS place FROM newest WHERE nth = 1 AND start_us IS NOT NULL
+  SELECT attempts_of, start_us AS at_us, 1 AS opens, milli, 1 AS place, path, line FROM newest WHERE nth = 1 AND start_us IS NOT NULL
   UNION ALL
-  SELECT attempts_of, end_us, -1, -milli, CASE WHEN end_us > start_us THEN 0 ELSE 2 END FROM newest WHERE nth = 1 AND end_us >= start_us
+  SELECT attempts_of, end_us, -1, -milli, CASE WHEN end_us > start_us THEN 0 ELSE 2 END, path, line FROM newest WHERE nth = 1 AND end_us >= start_us
 ),
 level AS (
+  -- pods of one gang start at one instant: which of them comes first must be the same here and in the next window
   SELECT *, sum(opens) OVER w AS holding, sum(milli) OVER w AS held FROM edge
-  WINDOW w AS (PARTITION BY attempts_of ORDER BY at_us, place ROWS UNBOUNDED PRECEDING)
+  WINDOW w AS (PARTITION BY attempts_of ORDER BY at_us, place, path, line ROWS UNBOUNDED PRECEDING)
 ),
 numbered AS (
   SELECT *, sum(CASE WHEN opens = 1 AND holding = 1 THEN 1 ELSE 0 END) OVER (
-    PARTITION BY attempts_of ORDER BY at_us, place ROWS UNBOUNDED PRECEDING) AS attempt
+    PARTITION BY attempts_of ORDER BY at_us, place, path, line ROWS UNBOUNDED PRECEDING) AS attempt
   FROM level
 ),
 attempt AS (

@@ -8,7 +8,7 @@
 -- inferred: whether an instant is not printed
 -- evidence: path and line of the later mark
 WITH point AS (
-  SELECT m.job, m.k, m.at_us, k.part, k.edge, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence, m.path, m.line, 1 AS place
+  SELECT m.job, m.k, m.at_us, k.part, k.edge, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence, m.stream, m.part_no, m.line, 1 AS place
   FROM mark AS m
   JOIN lifecycle_kind AS k ON k.kind = m.kind
   JOIN lifecycle_part AS p ON p.part = k.part
@@ -16,17 +16,17 @@ WITH point AS (
   WHERE (p.component = 'trainer_init' OR k.part = 'compile') AND k.edge IN ('begin', 'end')
     AND m.at_us >= h.begin_us AND m.at_us <= h.loop_us
   UNION ALL
-  SELECT job, k, begin_us, 'other', '', TRUE, NULL, '', 0, 0 FROM _phase
+  SELECT job, k, begin_us, 'other', '', TRUE, NULL, '', 0, 0, 0 FROM _phase
   UNION ALL
   -- where no step was made, start-up ends with the start: that is printed where its logs tell how it ended
-  SELECT h.job, h.k, h.loop_us, 'other', 'end', coalesce(h.loop_dated, s.told), NULL, '', 0, 2
+  SELECT h.job, h.k, h.loop_us, 'other', 'end', coalesce(h.loop_dated, s.told), NULL, '', 0, 0, 2
   FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
 ),
 tiled AS (
   SELECT job, k, part, edge, at_us, dated, evidence, lag(part) OVER w AS part_before, lag(edge) OVER w AS edge_before,
     lag(at_us) OVER w AS before_us, lag(dated) OVER w AS dated_before, lag(evidence) OVER w AS evidence_before
   FROM point
-  WINDOW w AS (PARTITION BY job, k ORDER BY at_us, place, path, line)
+  WINDOW w AS (PARTITION BY job, k ORDER BY at_us, place, stream, part_no, line)
 )
 SELECT job, k,
   CASE WHEN edge = 'end' AND part <> 'other' THEN part

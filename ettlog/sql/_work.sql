@@ -14,7 +14,8 @@
 -- printed_us: printed duration of the line's steps
 -- dated: whether the instant was printed
 -- unsure: whether its steps may have been made before, by a start whose logs break off; or start-up went on in its work;
--- or it prints no duration, and came a quarter of it late or with a line before it missing: a save may lie in it that no line tells
+-- or it prints no duration, and came a quarter of it late or with a line before it missing: a save may lie in it that no line tells;
+-- or it came later than its durations say with a line before it missing
 -- estimated: whether work_us rests on the estimate of a steady step
 -- no: number of the source
 -- line: line number in the source
@@ -36,7 +37,8 @@ begun AS (
 ),
 judged AS (
   SELECT *, coalesce(step - covered < doubt_step, FALSE) OR (opens AND late)
-    OR coalesce(total_us IS NULL AND begin_us = before_us AND (covered >= 2 * stride OR at_us - begin_us > steady_us * covered * 5 // 4 + 1000000), FALSE) AS unsure,
+    OR coalesce(total_us IS NULL AND begin_us = before_us AND (covered >= 2 * stride OR at_us - begin_us > steady_us * covered * 5 // 4 + 1000000), FALSE)
+    OR coalesce(covered >= 2 * stride AND at_us - before_us > total_us + 1000000, FALSE) AS unsure,
     CASE
       -- where every line of the job tells the samples consumed, they decide: a step number means little when the batch changed
       WHEN samples > samples_before

@@ -1,5 +1,5 @@
 -- One row per stretch of steps of one nature without a pause between them.
--- needs: _piece, _placed, _stream
+-- needs: _piece, _pause, _placed, _stream
 -- job: job
 -- k: number of the start in its job
 -- nature: step (new data), replay (at or below the high-water mark), abandoned (new, but lost with a job that never came back)
@@ -8,11 +8,19 @@
 -- first_step: first step
 -- last_step: last step
 -- steps: number of steps
--- inferred: whether some instant in it was not printed, or its steps may have been made before, in a start whose logs break off
+-- inferred: whether some instant in it was not printed, or its steps may have been made before, in a start whose logs break off, or nothing explains what follows
 -- evidence: path and line of the first step line
-WITH odd AS (
+WITH strange AS (
   -- new steps behind the line before, without a pause and with an instant of their own, are most of all lines and end no stretch
   SELECT * FROM _piece WHERE NOT coalesce(nature = 'step' AND dated AND NOT unsure AND begin_us = before_us, FALSE)
+),
+odd AS (
+  SELECT s.gid, s.nature, s.before_us, s.begin_us, s.end_us, s.pass, s.first_step, s.last_step, s.dated, s.unsure OR u.gid IS NOT NULL AS unsure, s.no, s.line
+  FROM strange AS s LEFT JOIN _pause AS u ON u.gid = s.gid AND u.pass = s.pass AND u.step = s.last_step
+  UNION ALL
+  SELECT p.gid, p.nature, p.before_us, p.begin_us, p.end_us, p.pass, p.first_step, p.last_step, p.dated, TRUE, p.no, p.line
+  FROM _piece AS p JOIN _pause AS u ON u.gid = p.gid AND u.pass = p.pass AND u.step = p.last_step
+  WHERE coalesce(p.nature = 'step' AND p.dated AND NOT p.unsure AND p.begin_us = p.before_us, FALSE)
 ),
 told AS (
   SELECT gid, nature, before_us, begin_us, end_us, pass, first_step, last_step, dated, unsure, no, line FROM odd
@@ -20,7 +28,8 @@ told AS (
   -- and what comes right behind another one
   SELECT p.gid, p.nature, p.before_us, p.begin_us, p.end_us, p.pass, p.first_step, p.last_step, p.dated, p.unsure, p.no, p.line
   FROM _piece AS p JOIN odd AS o ON o.gid = p.gid AND o.pass = p.pass AND o.last_step = p.first_step - 1
-  WHERE coalesce(p.nature = 'step' AND p.dated AND NOT p.unsure AND p.begin_us = p.before_us, FALSE)
+  LEFT JOIN _pause AS u ON u.gid = p.gid AND u.pass = p.pass AND u.step = p.last_step
+  WHERE coalesce(p.nature = 'step' AND p.dated AND NOT p.unsure AND p.begin_us = p.before_us, FALSE) AND u.gid IS NULL
 ),
 beside AS (
   SELECT *, lag(last_step) OVER w = first_step - 1 AS near, lag(nature) OVER w AS nature_back, lag(end_us) OVER w AS end_back, lag(unsure) OVER w AS unsure_back

@@ -44,9 +44,9 @@ def seconds(pattern: formats.Pattern, line: bytes, rounds: int) -> float:
 def worst(pattern: formats.Pattern) -> Worst:
     """Search all hostile lines of a pattern, and fit how the time grows on the slowest one."""
     units = list(format_time.units(pattern, format_proof.tree_of(pattern, formats.FOLDER)))
-    took = [seconds(pattern, format_time.killer(unit, format_time.KILLER), 2) for unit in units]
+    took = [seconds(pattern, format_time.killer(unit, format_time.KILLER), 1) for unit in units]
     slowest = units[max(range(len(units)), key=took.__getitem__)]
-    exponent, least = 0.0, min(seconds(pattern, format_time.killer(slowest, format_time.KILLER), 4), max(took))
+    exponent, least = 0.0, max(took)
     for rounds in (2, 6, 12, 24):  # other processes make a machine slower, never faster: what is good once is good
         if least > format_time.MAX_SECONDS:
             least = min(least, seconds(pattern, format_time.killer(slowest, format_time.KILLER), rounds))

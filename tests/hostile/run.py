@@ -130,10 +130,10 @@ def opened_once() -> Iterator[None]:
     """Let all commands share one open fleet for the same manifest: its relations are computed once."""
     import ettlog as package
 
-    plain, known = package.open, dict[tuple[str, bytes], Any]()
+    plain, known = package.open, dict[tuple[str, bytes, str], Any]()
 
     def once(path: Path | str, *more: Any, **options: Any) -> Any:
-        key = str(path), _digest(Path(path) / "manifest.jsonl")
+        key = str(Path(path).resolve()), _digest(Path(path) / "manifest.jsonl"), repr((more, options))
         if key not in known:
             known[key] = plain(path, *more, **options)
         return known[key]
