@@ -15,9 +15,9 @@ HEAD = """# Torture
 
 What `make torture` does to ettlog, and what came of it. Each row is one area: how many faults were injected, how often
 the power was cut, how many states of a disk, inputs and executions were tried, and how many of them ended in anything
-but the expected result. `floor` is the least that a full run must try; `run` says
-whether that was done or a seeded sample only. A sample proves less than its floor asks. Every change of the code runs seeded samples of
-the quick rows (`tests/torture/test_areas.py`), and all that is below the second heading.
+but the expected result. `floor` is the least that a full run must try; `run`
+says whether that was done, or a seeded sample only, which proves less than the floor asks. Every change of the code
+runs seeded samples of the quick rows (`tests/torture/test_areas.py`), and all that is below the second heading.
 """
 BESIDE = """## Beside these
 
