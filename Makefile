@@ -56,8 +56,8 @@ bench: $(VENV)/.testing  ## Measure the speed of reading beside ripgrep, and kee
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[bench]'
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench --keep
 
-torture: $(VENV)/.testing  ## Injure ettlog in every way its tests know, at full length, and write docs/torture.md
-	$(BIN)/python -m tests.torture --write docs/torture.md
+torture: $(VENV)/.testing  ## Injure ettlog in every way its tests know, at full length, and write docs/torture.md; goes on where it stopped
+	$(BIN)/python -m tests.torture --keep build/torture --write docs/torture.md
 
 LAKE_SEQUENCES ?= 10000
 

@@ -219,12 +219,16 @@ def _parquet(con: duckdb.DuckDBPyConnection, paths: list[str]) -> duckdb.DuckDBP
     try:
         return con.read_parquet(paths, filename=True, hive_partitioning=False, union_by_name=True)
     except duckdb.Error as error:
-        raise LakeError(
-            "data files of this lake cannot be read as Parquet",
-            where=str(Path(paths[0]).parent),
-            why=str(error).strip().splitlines()[0],
-            todo="run `ettlog check --lake LAKE`; ingest the logs into a new lake where it was made by somebody else",
-        ) from error
+        raise _unreadable(paths, error) from error
+
+
+def _unreadable(paths: list[str], error: Exception) -> LakeError:
+    return LakeError(
+        "data files of this lake cannot be read as Parquet",
+        where=str(Path(paths[0]).parent),
+        why=str(error).strip().splitlines()[0],
+        todo="run `ettlog check --lake LAKE`; ingest the logs into a new lake where it was made by somebody else",
+    )
 
 
 def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path], rows: int) -> None:
@@ -232,6 +236,8 @@ def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path], rows:
 
     Of few rows a copy is made in memory: a view opens all its files each time that a question names it.
     """
+    import duckdb
+
     paths = [str(path.resolve()) for path in files]
     columns = SHAPES[name].columns
     if not paths:
@@ -249,7 +255,10 @@ def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path], rows:
         facts.create_view(name)
         return
     copy_in(con, name, {column: columns[column] for column in facts.columns}, None)
-    facts.insert_into(name)
+    try:
+        facts.insert_into(name)
+    except duckdb.Error as error:
+        raise _unreadable(paths, error) from error
 
 
 def admit(con: duckdb.DuckDBPyConnection, query: str) -> None:

@@ -132,7 +132,7 @@ def read(log: str) -> Seen:
 
 
 def _joined(log: str) -> Iterator[str]:
-    """Yield the lines of a trace; a call that another process broke into stands on two lines, which are put together."""
+    """Yield the lines of a trace; a call that another process broke into stands on two lines, put together here."""
     begun: dict[str, str] = {}
     for line in log.splitlines():
         pid = line.split(" ", 1)[0]

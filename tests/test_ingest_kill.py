@@ -24,54 +24,20 @@ from typing import Any
 
 import pytest
 
+from tests.ingesting import accounting, tree
+from tests.torture import lakes
+
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
-HEAD = "JobID|State|Submit|Start|End"
 OPERATIONS = ("open", "write", "fsync", "link", "unlink", "rename", "replace", "ftruncate", "mkdir")
-
-
-def accounting(*jobs: int) -> str:
-    """Write accounting of some jobs, an hour each."""
-    rows = [f"{job}|COMPLETED|2024-03-01T10:00:00|2024-03-01T11:00:00|2024-03-01T12:00:00" for job in jobs]
-    return "\n".join([HEAD, *rows]) + "\n"
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """Return all files of a folder with their bytes."""
-    return {str(item.relative_to(folder)): item.read_bytes() for item in sorted(folder.rglob("*")) if item.is_file()}
-
-
-def first_ingest(folder: Path) -> None:
-    """Lay out logs that were never ingested: facts, a copy of equal bytes, settings."""
-    logs = folder / "logs"
-    logs.mkdir(parents=True)
-    for n in range(2):
-        (logs / f"{n}.txt").write_text(accounting(10 * n, 10 * n + 1))
-    (logs / "copy.txt").write_text(accounting(0, 1))
-    (logs / "ettlog.toml").write_text("[limits]\ndepth = 4\n")
-
-
-def grown_files(folder: Path) -> None:
-    """Lay out a lake whose logs have grown, been replaced and rotated since, one of them with a twin."""
-    first_ingest(folder)
-    ingest_here(folder)
-    logs = folder / "logs"
-    with (logs / "1.txt").open("a") as stream:
-        stream.write(accounting(99).split("\n", 1)[1])
-    (logs / "0.txt").write_text(accounting(77))
-    (logs / "new.txt").write_text(accounting(5))
-    (logs / "ettlog.toml").write_text("[limits]\ndepth = 5\n")
-
-
-SCENARIOS: dict[str, Callable[[Path], None]] = {"first": first_ingest, "grown": grown_files}
+SCENARIOS = ("first", "grown")
+"""Scenarios of tests/torture/lakes.py; the long run takes all of them."""
 
 
 def ingest_here(folder: Path, arm: Callable[[], None] | None = None) -> None:
     """Ingest the logs of a folder in this process; `arm` sets a trap first."""
-    from ettlog.ingest import IngestOptions, ingest
-
     if arm is not None:
         arm()
-    ingest([folder / "logs"], folder / "lake", options=IngestOptions(workers=1))
+    lakes.again(folder)
 
 
 def in_child(action: Callable[[], None]) -> int:
@@ -111,7 +77,7 @@ def killing(at: int, half: bool) -> Callable[[], None]:
 def every_operation(folder: Path, scenario: str, half: bool) -> dict[str, Any]:
     """Kill an ingest at each of its operations, run it again, and compare; return the count and what broke."""
     start, sound = folder / "start", folder / "sound"
-    in_child(lambda: SCENARIOS[scenario](start))
+    in_child(lambda: lakes.SCENARIOS[scenario](start))
     shutil.copytree(start, sound)
     assert in_child(lambda: ingest_here(sound)) == 0
     expected = tree(sound / "lake")
@@ -214,12 +180,12 @@ def test_a_failed_operation_is_told_and_the_next_run_is_whole(tmp_path: Path, mo
     """When the disk refuses one operation, the error has four parts, and running again gives the same bytes."""
     from ettlog.errors import LakeError
 
-    first_ingest(tmp_path / "sound")
+    lakes.first(tmp_path / "sound")
     ingest_here(tmp_path / "sound")
     expected = tree(tmp_path / "sound/lake")
     for name in ("write", "fsync", "link"):
         folder = tmp_path / name
-        first_ingest(folder)
+        lakes.first(folder)
 
         def refuse(*args: Any, **more: Any) -> Any:  # noqa: ARG001
             raise OSError(28, "No space left on device")

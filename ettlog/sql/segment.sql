@@ -18,11 +18,15 @@ WITH won AS (
   -- the highest bit of the set is the part of the highest priority
   LEFT JOIN lifecycle_part AS p ON m.going >= p.bit AND m.going < 2 * p.bit
 ),
+edge AS (
+  -- what is sure and what is an inference are two segments, though one part follows itself
+  SELECT job, part, begin_us, inferred <> lag(inferred) OVER (PARTITION BY job, part ORDER BY begin_us) AS turns FROM _island
+),
 turned AS (
-  SELECT *, CASE WHEN part = lag(part) OVER w AND nth = lag(nth) OVER w AND allocated = lag(allocated) OVER w
-    AND gpu_milli = lag(gpu_milli) OVER w THEN 0 ELSE 1 END AS opens
-  FROM won
-  WINDOW w AS (PARTITION BY job ORDER BY begin_us)
+  SELECT m.*, CASE WHEN m.part = lag(m.part) OVER w AND nth = lag(nth) OVER w AND allocated = lag(allocated) OVER w
+    AND gpu_milli = lag(gpu_milli) OVER w AND NOT coalesce(e.turns, FALSE) THEN 0 ELSE 1 END AS opens
+  FROM won AS m LEFT JOIN edge AS e ON e.job = m.job AND e.part = m.part AND e.begin_us = m.begin_us
+  WINDOW w AS (PARTITION BY m.job ORDER BY m.begin_us)
 ),
 numbered AS (
   SELECT *, sum(opens) OVER (PARTITION BY job ORDER BY begin_us ROWS UNBOUNDED PRECEDING) AS run FROM turned

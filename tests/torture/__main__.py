@@ -1,4 +1,7 @@
-"""Run every area at its full floors and print the table: `python -m tests.torture [--only F1,F2] [--write PAGE]`."""
+"""Run every area at its full floors and print the table: `python -m tests.torture [--only F1,F2] [--write PAGE]`.
+
+With `--keep FOLDER` a run that was interrupted goes on where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,8 @@ def main() -> int:
     print(text)
     if asked.write:
         asked.write.write_text(page.whole(runs, asked.seed))
+        if asked.keep:  # the run is whole: the next one begins anew
+            shutil.rmtree(asked.keep, ignore_errors=True)
     return int(any(one.outcome.failures for one in runs))
 
 

@@ -72,10 +72,10 @@ def _account(args: list[str]) -> int:
 
 
 def _measured(args: list[str]) -> int:
-    """Run the command line, and print how much more memory it held at most than before it began."""
+    """Ingest a folder (logs, lake), and print last how much more memory that held at most than before it began."""
     before = _held("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the mark of the highest begins here, not in the parent
-    code = _command(args)
+    code = _account(args)
     print(f"{max(0, _held('VmHWM') - before) >> 10:,} MiB")
     return code
 

@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import platform
 import sys
 from collections.abc import Sequence
 from importlib import metadata
 
-from tests.torture.registry import UNITS, Run
+from tests.torture.registry import AREAS, UNITS, Run
 
 PACKAGES = ("ettlog", "duckdb", "pyarrow", "polars", "hypothesis")
 HEAD = """# Torture
 
 What `make torture` does to ettlog, and what came of it. Each row is one area: how many faults were injected, how often
 the power was cut, how many states of a disk, inputs and executions were tried, and how many of them ended in anything
-but the expected result. The run below is the last full one; every change of the code runs a seeded sample of each row.
+but the expected result. `floor` is the least that a full run must try; `run`
+says whether that was done, or a seeded sample only, which proves less than the floor asks. Every change of the code
+runs seeded samples of the quick rows (`tests/torture/test_areas.py`), and all that is below the second heading.
+"""
+BESIDE = """## Beside these
+
+| what | floor | cases | held by |
+|---|---:|---:|---|
 """
 
 
 def table(runs: Sequence[Run]) -> str:
     """Return a Markdown table, one row an area, and the sum."""
     used = [unit for unit in UNITS if any(one.outcome.counts[unit] for one in runs)]
-    head = ["area", "what", *used, "failures", "not tried", "seconds"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * 2 + "---:|" * (len(head) - 2)]
+    head = ["area", "what", "floor", *used, "run", "failures", "not tried", "seconds"]
+    lines = ["| " + " | ".join(head) + " |", "|---|---|---|" + "---:|" * len(used) + "---|" + "---:|" * 3]
     for one in runs:
         counts = [_number(one.outcome.counts[unit]) for unit in used]
-        tail = [str(len(one.outcome.failures)), _number(len(one.outcome.skipped)), f"{one.seconds:.0f}"]
-        lines.append("| " + " | ".join([one.area.name, one.area.title, *counts, *tail]) + " |")
+        how = "full" if one.full else "sample"
+        tail = [how, str(len(one.outcome.failures)), _number(len(one.outcome.skipped)), f"{one.seconds:.0f}"]
+        floor = f"{one.area.floor:,} {one.area.unit}"
+        lines.append("| " + " | ".join([one.area.name, one.area.title, floor, *counts, *tail]) + " |")
     sums = [_number(sum(one.outcome.counts[unit] for one in runs)) for unit in used]
     last = [
+        "",
         str(sum(len(one.outcome.failures) for one in runs)),
         _number(sum(len(one.outcome.skipped) for one in runs)),
         f"{sum(one.seconds for one in runs):.0f}",
     ]
-    lines.append("| " + " | ".join(["all", "", *sums, *last]) + " |")
+    lines.append("| " + " | ".join(["all", "", "", *sums, *last]) + " |")
     return "\n".join(lines)
 
 
@@ -43,23 +52,38 @@ def _number(count: int) -> str:
     return f"{count:,}" if count else "-"
 
 
+def beside() -> str:
+    """Return the table of what the ordinary tests try, with its floors: files that change, and the hostile corpus."""
+    from tests.hostile import corpus
+    from tests.test_identity_cases import CASES
+
+    rows = [("files that grow, are rotated, packed, copied, replaced", 20, len(CASES), "tests/test_identity_cases.py")]
+    counts = corpus.counts()
+    rows += [(f"hostile {name}", floor, counts[name], "tests/test_hostile.py") for name, floor in corpus.FLOORS.items()]
+    rows.append(("hostile inputs in all", 600, sum(counts.values()), "docs/hostile.md"))
+    return BESIDE + "\n".join(f"| {what} | {floor:,} | {many:,} | `{where}` |" for what, floor, many, where in rows)
+
+
 def whole(runs: Sequence[Run], seed: int) -> str:
     """Return the page."""
     notes = [f"* {one.area.name}: {note}" for one in runs for note in one.outcome.notes]
     skipped = [f"* {one.area.name}: not tried: {text}" for one in runs for text in one.outcome.skipped]
     failed = [f"* {one.area.name}: **failed**: {text}" for one in runs for text in one.outcome.failures]
-    parts = [HEAD, f"{machine()}, seed {seed}.", "", table(runs), "", *notes, *skipped, *failed]
+    days = sorted({one.date for one in runs})
+    parts = [HEAD, f"{machine(' to '.join(dict.fromkeys((days[0], days[-1]))))}, seed {seed}.", "", table(runs), ""]
+    missing = [area for area in AREAS if area.name not in {one.area.name for one in runs}]
+    parts += [f"* {area.name}: not run this time: {area.title}" for area in missing]
+    parts += [*notes, *skipped, *failed, "", beside()]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def machine() -> str:
-    """Return machine, versions and date in one sentence."""
+def machine(days: str) -> str:
+    """Return machine, versions and the days of the run in one sentence."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES if _known(name))
-    today = datetime.datetime.now(datetime.UTC).date()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
     cores = len(os.sched_getaffinity(0))
     return (
-        f"Run on {today}: {cores} cores, {memory} GiB, {platform.system()} {platform.release()}, "
+        f"Run on {days}: {cores} cores, {memory} GiB, {platform.system()} {platform.release()}, "
         f"CPython {sys.version.split()[0]}, {versions}"
     )
 

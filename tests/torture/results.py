@@ -14,7 +14,7 @@ def keep(done: Run, folder: Path) -> None:
     found = done.outcome
     told = {
         "counts": dict(found.counts), "failures": found.failures, "skipped": found.skipped, "notes": found.notes,
-        "seconds": done.seconds, "date": done.date,
+        "seconds": done.seconds, "date": done.date, "full": done.full,
     }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{area_file(done.area)}.tmp").write_text(json.dumps(told, indent=1))
@@ -28,7 +28,7 @@ def kept(area: Area, folder: Path) -> Run | None:
         return None
     told = json.loads(path.read_text())
     found = Outcome(Counter(told["counts"]), told["failures"], told["skipped"], told["notes"])
-    return Run(area, found, told["seconds"], told["date"])
+    return Run(area, found, told["seconds"], told["date"], told["full"])
 
 
 def area_file(area: Area) -> str:

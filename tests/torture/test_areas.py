@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import page
+from tests.torture import page, results
 from tests.torture.registry import AREAS, UNITS, Area, Outcome, Run, Scope, memory, run
 
-QUICK = [area for area in AREAS if area.name in ("F7", "F8", "F12")]
+QUICK = [area for area in AREAS if area.name in ("F7", "F8", "F12", "F15")]
 """Areas whose samples take seconds; the others take minutes: `python -m tests.torture --sample` runs them too."""
 
 
@@ -45,5 +45,16 @@ def test_the_table_sums_its_rows() -> None:
     first.counts.update(faults=1200)
     second.counts.update(faults=34, states=5)
     lines = page.table([Run(area, first, 1.4), Run(area, second, 2.0)]).splitlines()
-    assert lines[0] == "| area | what | faults | states | failures | not tried | seconds |"
-    assert lines[-1] == "| all |  | 1,234 | 5 | 1 | - | 3 |"
+    assert lines[0] == "| area | what | floor | faults | states | run | failures | not tried | seconds |"
+    assert lines[2] == "| X | a title | 1 faults | 1,200 | - | full | 0 | - | 1 |"
+    assert lines[-1] == "| all |  |  | 1,234 | 5 |  | 1 | - | 3 |"
+
+
+def test_an_interrupted_run_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+    """What an area found comes back from its file as it was; an area without a file was not run yet."""
+    found = Outcome(failures=["it broke"], skipped=["no root"], notes=["3 MiB"])
+    found.counts.update(faults=7)
+    done = Run(AREAS[0], found, 2.5, "2031-05-06", full=False)
+    results.keep(done, tmp_path / "kept")
+    assert results.kept(AREAS[0], tmp_path / "kept") == done
+    assert results.kept(AREAS[1], tmp_path / "kept") is None
