@@ -120,10 +120,12 @@ def test_a_file_that_becomes_something_else_is_rejected(logs: Path, monkeypatch:
         path.write_text("x")
         real = workers.run
 
-        def turned(*args: object, path: Path = path, change: object = change, real: object = real) -> object:
+        def turned(
+            *args: object, path: Path = path, change: object = change, real: object = real, **more: object
+        ) -> object:
             path.unlink()
             change(path)  # type: ignore[operator]
-            return real(*args)  # type: ignore[operator]
+            return real(*args, **more)  # type: ignore[operator]
 
         monkeypatch.setattr(workers, "run", turned)
         assert [file.name for file in run(logs).rejected] == [f"logs/{path.name}"]

@@ -83,6 +83,7 @@ def answers_of(rows: pa.Table) -> Iterator[Answer]:
     for row in rows.sort_by([("no", "ascending"), ("place", "ascending")]).to_pylist():
         if row["head"] is not None:
             told = json.loads(row["head"])
+            told["was"] = tuple(told["was"])
             if "inferences" in told["facts"]:
                 told["facts"]["inferences"] = tuple(told["facts"]["inferences"])
             heads[row["no"]] = Answer(**told)

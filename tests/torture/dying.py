@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ettlog import stalls, tasks, workers
+from ettlog import reading, stalls, tasks, workers
 
 if TYPE_CHECKING:
     from ettlog.parse.format import FormatSet
@@ -58,7 +58,7 @@ def prepare(stalled_s: float) -> None:
 
 def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ...] | None, parent: int) -> None:
     """Serve like a worker, but for the files that are named after a death."""
-    real: Any = workers._read
+    real: Any = reading.once
 
     def read(task: tasks.Task, formats: FormatSet) -> tasks.Answer:
         name = Path(task.name).stem
@@ -67,7 +67,7 @@ def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ..
         answer: tasks.Answer = real(task, formats)
         return answer
 
-    workers._read = read
+    reading.once = read
     workers.serve = _REAL
     workers.serve(pipe, format_dirs, roots, parent)
 
