@@ -142,10 +142,10 @@ def test_an_interrupted_merge_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("seed", range(8))
 def test_nights_of_growing_and_rotating_logs_merge_like_one_lake(tmp_path: Path, seed: int) -> None:
-    """Files appear, grow, change, are copied and rotated: each night shards and a merge equal one ingest of the same list.
+    """Files appear, grow, change, are copied and rotated: each night shards and a merge equal an ingest of that list.
 
-    An ingest of the whole folder also knows which logs are gone, and so that a rotation is one of them: neither a list nor
-    a share does.
+    An ingest of the whole folder also knows which logs are gone, and so that a rotation is one of them: neither a
+    list nor a share does.
     The relations (grown, replaced), superseded keys, duplicates and who stands for them are in the compared bytes.
     """
     rng = random.Random(seed)
