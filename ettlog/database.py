@@ -261,6 +261,21 @@ def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path], rows:
         raise _unreadable(paths, error) from error
 
 
+def make(con: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
+    """Make a table of a query; raise LakeError where neither memory nor the folder for the rest can hold it."""
+    import duckdb
+
+    try:
+        con.execute(parsed(con, "CREATE TEMP TABLE " + ident(name) + " AS " + query))
+    except (duckdb.OutOfMemoryException, MemoryError) as error:
+        raise LakeError(
+            "what is made of the facts does not fit into memory",
+            where=f"relation {name}",
+            why=(str(error).strip().splitlines() or ["the system gives no more memory"])[0],
+            todo="allow more with --memory-limit SIZE, or name a folder with more room with --spill FOLDER",
+        ) from error
+
+
 def admit(con: duckdb.DuckDBPyConnection, query: str) -> None:
     """Refuse what is not exactly one SELECT, or the plain EXPLAIN of one, with a UsageError."""
     import duckdb

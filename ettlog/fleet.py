@@ -245,7 +245,7 @@ class Fleet:
 
     def take(self, name: str, query: str) -> None:
         """Take a relation from a query over what is here."""
-        self.connection.execute(database.parsed(self.connection, "CREATE TEMP TABLE " + ident(name) + " AS " + query))
+        database.make(self.connection, name, query)
         self._done.add(name)
 
     def assemble(self, names: Iterable[str]) -> None:

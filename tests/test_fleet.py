@@ -7,8 +7,8 @@ from functools import cache
 import polars as pl
 import pytest
 
-from ettlog import relations
-from ettlog.errors import UsageError
+from ettlog import database, relations
+from ettlog.errors import LakeError, UsageError
 from ettlog.fleet import Fleet, schema
 from tests.conftest import ROOT
 from tests.relations_reference import reference
@@ -241,3 +241,12 @@ def test_instants_are_integers_of_microseconds(one: Fleet) -> None:
 def test_the_reference_of_the_relations_is_up_to_date() -> None:
     """docs/relations.md is what the SQL's own comments say; `python -m tests.relations_reference` writes it anew."""
     assert (ROOT / "docs/relations.md").read_text(encoding="utf-8") == reference()
+
+
+def test_relations_that_do_not_fit_into_memory_say_what_to_do() -> None:
+    """A query that needs more than the limit, and cannot leave it on disk, ends with an error in four parts."""
+    connection = database.connect(None, memory_mib=8)
+    with pytest.raises(LakeError) as caught:
+        database.make(connection, "much", "SELECT list(range) AS every FROM range(5000000)")
+    assert caught.value.where == "relation much"
+    assert "--memory-limit" in caught.value.todo and "--spill" in caught.value.todo
