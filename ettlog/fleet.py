@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ettlog import clocks, database, facts, markup, seams
-from ettlog.errors import UsageError
+from ettlog.errors import LakeError, UsageError
 from ettlog.facts import SHAPES
 from ettlog.keeping import Keeper
 from ettlog.relations import Relation, checks, relations
@@ -83,6 +83,7 @@ class Fleet:
     _waiting: set[str] = field(default_factory=set, repr=False)
     """Facts of a lake that nothing has asked for yet."""
     _keeper: Keeper | None = field(default=None, repr=False)
+    _damage: LakeError | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Make the vocabulary visible beside the facts; those of a lake are looked at when something needs them.
@@ -111,7 +112,16 @@ class Fleet:
         self._done |= {*SHAPES}
 
     def _read(self) -> None:
-        """Make the facts of the lake visible."""
+        """Make the facts of the lake visible; those of a damaged lake never become so, whatever is asked next."""
+        if self._damage is not None:
+            raise self._damage
+        try:
+            self._view()
+        except LakeError as error:
+            self._damage = error
+            raise
+
+    def _view(self) -> None:
         lake, config = self.lake, self.config
         assert lake is not None
         assert config is not None

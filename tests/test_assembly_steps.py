@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from tests.assembly import minutes, segments, starts, stepping
@@ -100,13 +101,21 @@ def test_a_sparse_line_across_the_checkpoint_is_divided() -> None:
 
 
 def test_a_gap_in_the_log_is_unknown_and_its_steps_are_covered() -> None:
-    """Lines of steps 4 to 7 were lost: the line of step 8 covers five steps, and what it did not need is a gap."""
+    """Lines of steps 4 to 7 were lost: the line of step 8 covers five steps, and what it did not need is a gap.
+
+    The lines beside the gap are inferences: a pause that nothing explains stands behind the one, lines are missing
+    before the other.
+    """
     log = Log()
     log.say(0, "launch")
     stepping(log, 1, (1, 2, 3))
     stepping(log, 8, (20, 21))
     log.say(21, "exit_ok")
-    assert segments(fleet(log)) == [(0, "step", 0, 3), (0, "gap", 3, 15), (0, "step", 15, 21)]
+    made = fleet(log)
+    parts = [(0, "step", 0, 2), (0, "step", 2, 3), (0, "gap", 3, 15), (0, "step", 15, 20), (0, "step", 20, 21)]
+    assert segments(made) == parts
+    unsure = made.table("segment").sort("begin_us").filter(pl.col("part") == "step")["inferred"].to_list()
+    assert unsure == [False, True, True, False]
 
 
 def test_lines_out_of_order_are_sorted_by_step() -> None:

@@ -350,11 +350,16 @@ def test_every_text_column_has_a_rule() -> None:
     assert texts <= RULES.keys()
 
 
+MAKING = {"portions", "renewal"}
+"""Modules that make relations of large lakes, and name those that others are made of."""
+
+
 def test_whatever_answers_read_is_held() -> None:
     """Each step between the relations that the code of an answer names is one that snapshots hold."""
     read = {
         name
         for path in (ROOT / "ettlog").rglob("*.py")
+        if path.stem not in MAKING
         for name in re.findall(r'"(_[a-z]+)"', path.read_text())
         if name in relations()
     }

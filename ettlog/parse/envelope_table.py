@@ -63,7 +63,7 @@ ENVELOPES: tuple[Envelope, ...] = (
     Envelope("srun", b" 0123456789", rb" {0,6}(?P<task>\d{1,6}):(?: |\Z)", b" 3: "),
     Envelope(
         "mpirun_channel", b"[",
-        rb"\[(?:\d{1,6},)?(?:mpirank:)?(?P<task>\d{1,7})(?:,[\w.-]{1,64})?\]<std(?:out|err|diag)>: ?(?:#015)?",
+        rb"\[(?:\d{1,6},)?(?:mpirank:)?(?P<task>\d{1,7})(?:,[\w.-]{1,64})?\]<std(?:out|err|diag)>: ?(?:#\d{3}(?!\d))?",
         b"[1,3]<stdout>:",
     ),
     Envelope(
