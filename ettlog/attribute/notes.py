@@ -102,7 +102,11 @@ def header(work: Work, models: pl.DataFrame) -> dict[str, Any]:
 
 def _factor(work: Work) -> tuple[int, uncertainty.Interval | None]:
     """Return the number of jobs, and 1 + NoF with its interval over jobs: a property of these jobs, no constant."""
-    came = work.panel.every.group_by("job").agg(pl.col("kind").is_in(RECOVERY_KINDS).sum().alias("n"))["n"].to_list()
+    came = (
+        work.panel.every.group_by("job", maintain_order=True)
+        .agg(pl.col("kind").is_in(RECOVERY_KINDS).sum().alias("n"))["n"]
+        .to_list()
+    )
     if not came:
         return 0, None
     rate = reliability.failure_rate(came, [1.0] * len(came))
