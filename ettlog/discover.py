@@ -110,6 +110,14 @@ def _look(root: Path, label: str | None, depth: int, skip: set[tuple[int, int] |
         _take(base, f"{plain(label or base.parent.name or 'root')}/{plain(base.name)}", found)
 
 
+def is_folder(path: Path) -> bool:
+    """Tell whether a path is a folder; what cannot be looked at is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def root_name(root: Path, label: str | None) -> str:
     """Return what the names of a folder's files begin with in the lake: its label, or the folder's own name."""
     return plain(label or Path(os.path.abspath(root)).name or "root")  # noqa: PTH100  (resolve() would follow links)

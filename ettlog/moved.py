@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from ettlog import objects
-from ettlog.discover import root_name
+from ettlog.discover import is_folder, root_name
 
 if TYPE_CHECKING:
     from ettlog.discover import Found
@@ -68,7 +68,8 @@ def missing(state: State, found: Found, roots: Sequence[Path], label: str | None
     """Return the logs of a lake that a whole look through the folders did not find, and did not leave out either."""
     from ettlog import aliases
 
-    tops = {aliases.name(root_name(root, label), alias) for root in roots if not objects.is_one(root) and root.is_dir()}
+    folders = [root for root in roots if not objects.is_one(root) and is_folder(root)]
+    tops = {aliases.name(root_name(root, label), alias) for root in folders}
     there = {aliases.name(file.name, alias) for file in found.files}
     left_out = {aliases.name(item.name, alias) for item in found.skipped}
     gone = (

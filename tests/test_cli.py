@@ -298,6 +298,17 @@ def test_defects_end_in_a_request_for_a_report(verbose: list[str]) -> None:
     assert ("Traceback" in result.stderr) == bool(verbose)
 
 
+def test_a_reader_that_left_ends_a_command_with_141(tmp_path: Path) -> None:
+    """Written into a pipe whose reader is gone, an answer ends as SIGPIPE would end it, without a word on stderr."""
+    ettlog.ingest([ROOT / "fixtures/tiny/logs"], tmp_path / "lake")
+    command = [sys.executable, "-m", "ettlog", "jobs", "--lake", str(tmp_path / "lake")]
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
 def test_closed_pipe_is_quiet() -> None:
     """`ettlog ... | head -1` ends without a word on stderr."""
     command = f"'{sys.executable}' -m ettlog ett --help | head -1"

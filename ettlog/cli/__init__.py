@@ -6,9 +6,10 @@ import difflib
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
+from click.utils import PacifyFlushWrapper
 
 import ettlog
 from ettlog import sink
@@ -147,10 +148,16 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             raise
         code = _say("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # The reader has left: nothing more to say, and nothing may be flushed into the closed pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = CLOSED_PIPE
+        code = _left_alone()
+    except SystemExit as ended:  # click ends so when it writes where nobody reads
+        code = _left_alone() if isinstance(sys.stdout, cast(type, PacifyFlushWrapper)) else ended.code
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _left_alone() -> int:
+    """The reader has left: say nothing more, and let nothing be flushed into the closed pipe at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return CLOSED_PIPE
 
 
 def _say(message: str, code: int) -> int:
