@@ -6,10 +6,9 @@ import difflib
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
-from click.utils import PacifyFlushWrapper
 
 import ettlog
 from ettlog import sink
@@ -133,6 +132,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code; no error a user can cause ends in a traceback."""
     sys.excepthook = _unexpected
     _plain_streams()
+    stream = sys.stdout
     try:
         code = app.main(args=args, prog_name="ettlog", standalone_mode=False)
         sys.stdout.flush()
@@ -149,8 +149,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = _say("interrupted", INTERRUPTED)
     except BrokenPipeError:
         code = _left_alone()
-    except SystemExit as ended:  # click ends so when it writes where nobody reads
-        code = _left_alone() if isinstance(sys.stdout, cast(type, PacifyFlushWrapper)) else ended.code
+    except SystemExit as ended:  # click ends so when it writes where nobody reads, and puts another stream there
+        code = ended.code if sys.stdout is stream else _left_alone()
     sys.exit(code if isinstance(code, int) else 0)
 
 
