@@ -21,6 +21,7 @@ BODIES = (
     b"took 00:00:05 since 2031-04-05T06:07:08.123Z",
     b"[after dataloaders are built] datetime: 2031-04-05 06:07:08 ",
     b"Mon Apr 05 06:07:08 2031 | step 7",
+    b"Mon Apr 05 06:07:08 1131 | step 7",
     b"06:07:08 epoch 3",
     b"elapsed 06:07:08 of 12:00:00",
     b"1933135628.25 begin",
@@ -50,6 +51,14 @@ def test_instants_are_those_of_reading_each_line_anew(body: bytes, zone: str | N
             assert instant == anew.dated(text), text
             told.append(instant)
     assert any(instant != NULL for instant in told)
+
+
+def test_four_digits_behind_a_time_are_a_year_on_some_of_its_like_only() -> None:
+    """Learnt where they are none, 1131, they are read as the year where they are one: 2031, not the nominal one."""
+    likes, clock = DatedLikes(), reader("UTC")
+    for _ in range(2):
+        likes.instant(b"Mon Apr 05 06:07:08 1131 | step 7", clock)
+    assert likes.instant(b"Mon Apr 05 06:07:08 2031 | step 7", clock) == 1933135628_000000
 
 
 def test_a_line_with_an_impossible_time_has_the_next_stamp() -> None:

@@ -9,7 +9,7 @@ import pytest
 from ettlog.parse import block, duds
 from ettlog.parse import format as formats
 from ettlog.parse.duds import Duds
-from ettlog.parse.scan import ScanOptions, scan
+from ettlog.parse.scan import Limits, ScanOptions, scan
 
 FORMATS = formats.load_all()
 SLOW = next(at for at, one in enumerate(FORMATS.patterns) if (one.format, one.name) == ("torchrec", "bar_slow"))
@@ -57,6 +57,17 @@ def test_what_a_digit_decides_is_not_remembered() -> None:
     assert not remembers(b"Epoch 1: 12it [00:30,  2.50s/it]")
     assert not remembers(b"03/09/2031 08:12:13 12it [00:30,  2.50s/it]")
     assert not remembers(b"x" * duds.MAX_LINE + b" 2.50s/it]")
+
+
+def test_a_line_that_lost_its_end_says_nothing_of_whole_ones(tmp_path: Path) -> None:
+    """A number that the limit of a line cuts off is no step's; a whole line that differs from what is seen of it in
+    digits only is one."""
+    step = " global_step: {0}, interval_runtime: 5.0, interval_samples_per_second: 16.0, interval_steps_per_second: {1}"
+    cut, whole = ("x" * 2500 + step.format(number, rate) for number, rate in ((11, "2.05"), (12, "4.0")))
+    path = tmp_path / "train.log"
+    path.write_text(f"{cut}\n{whole}\n")
+    parsed = scan(path, FORMATS, ScanOptions(limits=Limits(line=len(whole))))
+    assert parsed.steps["step"].to_pylist() == [12]
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,13 @@ digits make no time of day, or whose day was not met before, is read by the layo
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from ettlog.parse import stamp as stamps
 from ettlog.parse.stamp import SECOND, Stamp
 
+_MAY_BE_YEAR = re.compile(rb" \d{4}\b")
 KEPT = 4096
 """Most days remembered."""
 
@@ -61,6 +63,8 @@ def shape_of(text: bytes, place: int, offset: int) -> Shape | None:
     match = stamps.match_at(text, place)
     stamp = None if match is None else stamps.at(text, place)
     if match is None or stamp is None or match["ap"] or match["cy"] or stamp.zone == "offset":
+        return None
+    if _MAY_BE_YEAR.match(text, match.end()):  # with other digits it is the year
         return None
     fraction, end = match.span("f") if match["f"] else (-offset, -offset)
     return Shape(match.start() + offset, match.start("h") + offset, fraction + offset, end + offset, stamp)
