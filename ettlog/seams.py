@@ -8,17 +8,19 @@ and the relations, as shifts of clocks do.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ettlog.parse.launches import Mark, number
 from ettlog.sink import ident
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import duckdb
 
+T = TypeVar("T")
 PART = 1 << 40
 """Lines of the next file of a log are counted from here on."""
 TABLE = "seam_fact"
@@ -127,17 +129,18 @@ def _logs(con: duckdb.DuckDBPyConnection) -> list[_Log]:
 def _changed(log: _Log) -> Iterator[Piece]:
     """Yield the launches of the files in which they begin elsewhere than the file alone tells."""
     log.steps.sort()
-    whole = number(log.marks, log.steps)
+    whole = _by_part(number(log.marks, log.steps), int)
+    marks, steps = _by_part(log.marks, lambda mark: mark.line), _by_part(log.steps, int)
     for part, key in log.keys.items():
-        begins = _inside(whole, part)
-        if begins != _inside(number(_of(log.marks, part), _inside(log.steps, part)), part):
+        begins = whole[part]
+        if begins != number(marks[part], steps[part]):
             edges = [0, *(begin - part * PART for begin in begins), PART]
             yield from (Piece(key, low, high, at) for at, (low, high) in enumerate(pairwise(edges)))
 
 
-def _of(marks: list[Mark], part: int) -> list[Mark]:
-    return [mark for mark in marks if mark.line // PART == part]
-
-
-def _inside(lines: list[int], part: int) -> list[int]:
-    return [line for line in lines if line // PART == part]
+def _by_part(items: Iterable[T], line: Callable[[T], int]) -> defaultdict[int, list[T]]:
+    """Return what stands on the lines of each file, in its order."""
+    found = defaultdict[int, list[T]](list)
+    for item in items:
+        found[line(item) // PART].append(item)
+    return found
