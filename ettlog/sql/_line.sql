@@ -15,7 +15,6 @@
 -- samples_before: samples consumed before the line's first step
 -- no: number of the source
 -- line: line number in the source
--- Starts and sources are numbers here, not names: these are the rows that there may be millions of.
 WITH copied AS (
   SELECT DISTINCT gid FROM _walk WHERE step = step_before
 ),
@@ -37,8 +36,8 @@ passed AS (
 ranked AS (
   -- the copy with the best instant stands for all; what it does not print, another one may
   SELECT *, coalesce(duration_us, max(duration_us) OVER (PARTITION BY gid, pass, step)) AS told_us,
-    coalesce(samples, max(samples) OVER (PARTITION BY gid, pass, step)) AS told_samples, row_number() OVER (PARTITION BY gid, pass, step
-    ORDER BY CASE WHEN ts IS NULL THEN 2 WHEN own THEN 0 ELSE 1 END, no, line) AS nth
+    coalesce(samples, max(samples) OVER (PARTITION BY gid, pass, step)) AS told_samples,
+    row_number() OVER (PARTITION BY gid, pass, step ORDER BY CASE WHEN ts IS NULL THEN 2 WHEN own THEN 0 ELSE 1 END, no, line) AS nth
   FROM passed
 ),
 chosen AS (
