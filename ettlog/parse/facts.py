@@ -18,9 +18,9 @@ from ettlog.parse.clockwork import INFERRED, NOMINAL
 from ettlog.parse.counting import Evidence
 from ettlog.parse.launches import Mark
 from ettlog.parse.passes import CLOCK, LINE, PATTERN, TARGET, TS, Clocks, Neighbours, chosen, launches_of, settled
-from ettlog.parse.twins import loose_twins
 from ettlog.parse.step_table import StepTable
 from ettlog.parse.template import NULL
+from ettlog.parse.twins import loose_twins
 from ettlog.schema import EVENT, arrow_schema
 
 Ints = NDArray[np.int64]

@@ -35,9 +35,11 @@ class _Launch:
         """Writers of lower levels."""
         self.announced: set[Writer] = set()
         """Writers that announced it before its workers showed."""
-        self.usual = before.announced | before.usual if before and 1 < mark.opens < ANNOUNCED else set[Writer]()
+        self.usual: set[Writer] = set()
         """Writers that announced the launches before it, where its workers came first."""
         self.ended = self.stepped = False
+        if before is not None and 1 < mark.opens < ANNOUNCED:
+            self.usual = before.announced | before.usual
 
     def joined_by(self, mark: Mark) -> bool:
         """Tell whether an opener belongs to this launch, and remember its writer if so."""

@@ -36,8 +36,7 @@ passed AS (
 ranked AS (
   -- the copy with the best instant stands for all; what it does not print, another one may
   SELECT *, coalesce(duration_us, max(duration_us) OVER (PARTITION BY gid, pass, step)) AS told_us,
-    coalesce(samples, max(samples) OVER (PARTITION BY gid, pass, step)) AS told_samples,
-    row_number() OVER (PARTITION BY gid, pass, step ORDER BY CASE WHEN ts IS NULL THEN 2 WHEN own THEN 0 ELSE 1 END, no, line) AS nth
+    coalesce(samples, max(samples) OVER (PARTITION BY gid, pass, step)) AS told_samples, row_number() OVER (PARTITION BY gid, pass, step ORDER BY CASE WHEN ts IS NULL THEN 2 WHEN own THEN 0 ELSE 1 END, no, line) AS nth
   FROM passed
 ),
 chosen AS (
