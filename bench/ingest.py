@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import contextlib
+import ctypes
 import os
 import re
 import shutil
@@ -42,9 +44,13 @@ class Cost(NamedTuple):
     output: str
 
 
+PR_SET_CHILD_SUBREAPER = 36
+
+
 def measure(command: Sequence[str]) -> Cost:
-    """Run a command and return its CPU seconds (children included), wall seconds and the peak memory of its process
-    tree."""
+    """Run a command and return its CPU seconds (all processes that it leaves behind included), wall seconds and the
+    peak memory of its process tree."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what outlives the command is waited for here
     before, start = os.times(), time.perf_counter()
     with tempfile.TemporaryFile() as out, subprocess.Popen(command, stdout=out) as process:
         watch = _Watch(process.pid)
@@ -54,11 +60,15 @@ def measure(command: Sequence[str]) -> Cost:
         watch.join()
         out.seek(0)
         output = out.read().decode()
+    wall = time.perf_counter() - start
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
     after = os.times()
     if process.returncode not in (0, 1):
         raise SystemExit(f"{command[0]} failed")
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return Cost(cpu, time.perf_counter() - start, watch.peak / 1024, output)
+    return Cost(cpu, wall, watch.peak / 1024, output)
 
 
 class _Watch(threading.Thread):
