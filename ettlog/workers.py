@@ -76,24 +76,25 @@ def _fetched(task: Task, formats: FormatSet) -> Answer:
 def run(
     tasks: Sequence[Task],
     format_dirs: Sequence[Path],
-    formats: FormatSet,
+    formats: Callable[[], FormatSet],
     workers: int,
     confined: bool | None = None,
 ) -> Iterator[Answer]:
     """Read all sources and yield their answers in the order of the tasks.
 
     One worker reads in this process, and so are objects of an object store read: workers have no network. A worker
-    process that dies takes only its own file with it. `confined` says whether other processes must read, which give up
-    what they do not need (True), may do so where there are several (None), or give up nothing (False).
+    process that dies takes only its own file with it. `formats` loads ettlog's own and those of `format_dirs`: it is
+    asked only where this process reads. `confined` says whether other processes must read, which give up what they do
+    not need (True), may do so where there are several (None), or give up nothing (False).
     """
     remote = any(objects.is_one(task.path) for task in tasks)
     if remote or not tasks or (not confined and (workers <= 1 or len(tasks) <= 1)):
         for task in tasks:
-            yield read(task, formats)
+            yield read(task, formats())
         return
     pool = _Pool(tasks, format_dirs, min(max(1, workers), len(tasks)), fenced=confined is not False)
     try:
-        yield from pool.answers(_refuse if confined else lambda task: read(task, formats))
+        yield from pool.answers(_refuse if confined else lambda task: read(task, formats()))
     finally:
         pool.stop()
 
@@ -144,7 +145,8 @@ class _Pool:
                     assert isinstance(pipe, Connection)
                     if self._collect(pipe):
                         idle.append(pipe)
-                self._stop_stalled()
+                if self._watch.due():
+                    self._stop_stalled()
             yield self._done.pop(index)
 
     def _deal(self, pipe: Connection, wanted: int) -> bool:

@@ -42,6 +42,9 @@ class Rest:
     def __init__(self, text: memoryview, covered: Covered) -> None:
         """Copy what is left, unless it is most of the text."""
         self.covered = covered
+        self.text, self._whole = text, not len(covered.begin)
+        if self._whole:
+            return
         begin, end = np.r_[0, covered.end], np.r_[covered.begin, len(text)]
         left = begin < end
         self._begin, size = begin[left], (end - begin)[left]
