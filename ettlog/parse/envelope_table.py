@@ -39,6 +39,10 @@ ENVELOPES: tuple[Envelope, ...] = (
         "container", b"2", rb"(?P<stamp>ISO\.\d{9}(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?",
         b"2031-04-05T06:07:08.123456789Z stdout F ",
     ),
+    Envelope(
+        "stamp_offset", b"[2", rb"\[?(?P<stamp>ISO_T(?:\.\d{1,9})?[+-]\d\d:?\d\d)\]? ",
+        b"[2031-04-05T06:07:08+08:00] ",
+    ),
     Envelope("stamp_utc", b"2", rb"(?P<stamp>ISO_T(?:\.\d{1,9})?Z) ", b"2031-04-05T06:07:08Z "),
     Envelope(
         "cloud_logging", b"DINWECAF",
