@@ -7,11 +7,12 @@ import tempfile
 from pathlib import Path
 
 import ettlog.cli  # noqa: F401 - sets what the command sets for the libraries it uses
-from ettlog.ingest import IngestOptions, ingest
 
 
 def main() -> None:
     """Read folder, mode (`events` or `all`) and workers from the command line; print the totals."""
+    from ettlog.ingest import IngestOptions, ingest  # as the command does it: workers import this module again
+
     source, mode, workers = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     options = IngestOptions(workers=workers, steps="none" if mode == "events" else "all")
     with tempfile.TemporaryDirectory() as scratch:

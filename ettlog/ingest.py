@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ettlog.parse.format import FormatSet
     from ettlog.parse.parsed import ScanOptions
 
-    Reader = Callable[[Sequence[Task], Sequence[Path], FormatSet, int], Iterator[Answer]]
+    Reader = Callable[[Sequence[Task], Sequence[Path], Callable[[], FormatSet], int], Iterator[Answer]]
 
 SMALL_BYTES = 16 << 20
 """Below so many stored bytes, one process reads everything."""
@@ -106,7 +106,9 @@ def ingest(
         found.files.sort(key=lambda file: aliases.name(file.name, options.pseudonyms))
     copies = {name: _own_bytes(name, path) for name, path in sorted(own.items())}
     folders = format_sets.folders(settings.format_dirs, options.format_dirs)
-    formats = formats_of.load_all(folders)
+    formats = functools.cache(functools.partial(formats_of.load_all, folders))
+    if folders:
+        formats()  # a mistake in one of them is told before anything is written
     report = IngestReport(not_read=found.skipped)
     with _writer(folder, options) as writer:
         if options.group_readable:

@@ -222,6 +222,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("exit_planned", 0, "", "", "completed", "the trainer stops by its own limit (duration, step, interval)"),
     Kind("exit_code", 0, "", "", "failed", "a process ends with a code; a negative code is a signal"),
     Kind("failure", 0, "", "", "failed", "a failure with its cause"),
+    Kind("ignored_exception", 0, "", "", "", "an exception is printed that ends nothing: what follows is no failure"),
     Kind("interrupt", 0, "", "", "cancelled", "KeyboardInterrupt: somebody pressed Ctrl-C"),
     Kind("signal", 0, "", "", "killed", "a process received a signal from outside"),
     Kind("kill", 0, "", "", "", "a launcher stops its own workers"),

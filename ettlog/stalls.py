@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,15 @@ class Watch:
     def __init__(self) -> None:
         """Begin to know no process."""
         self._seen: dict[int, _Seen] = {}
+        self._looked = -math.inf
+
+    def due(self) -> bool:
+        """Tell whether LOOK_S have passed since it was last time to look."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_S:
+            return False
+        self._looked = now
+        return True
 
     def forget(self, pid: int) -> None:
         """Begin anew with a process, which has been given other work."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import traceback
@@ -11,16 +10,15 @@ from dataclasses import replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ettlog import confine, content, objects, reading, stalls
 from ettlog.errors import EttlogError
+from ettlog.nursery import Hand, Nurse, Single
 from ettlog.scratch import scratch
 from ettlog.tasks import CHANGED, LOST, PARSED, REJECTED, Answer, Task
 
 if TYPE_CHECKING:
-    from multiprocessing.context import SpawnProcess
-
     from ettlog.parse.format import FormatSet
 
 ATTEMPTS = 3
@@ -78,24 +76,25 @@ def _fetched(task: Task, formats: FormatSet) -> Answer:
 def run(
     tasks: Sequence[Task],
     format_dirs: Sequence[Path],
-    formats: FormatSet,
+    formats: Callable[[], FormatSet],
     workers: int,
     confined: bool | None = None,
 ) -> Iterator[Answer]:
     """Read all sources and yield their answers in the order of the tasks.
 
     One worker reads in this process, and so are objects of an object store read: workers have no network. A worker
-    process that dies takes only its own file with it. `confined` says whether other processes must read, which give up
-    what they do not need (True), may do so where there are several (None), or give up nothing (False).
+    process that dies takes only its own file with it. `formats` loads ettlog's own and those of `format_dirs`: it is
+    asked only where this process reads. `confined` says whether other processes must read, which give up what they do
+    not need (True), may do so where there are several (None), or give up nothing (False).
     """
     remote = any(objects.is_one(task.path) for task in tasks)
     if remote or not tasks or (not confined and (workers <= 1 or len(tasks) <= 1)):
         for task in tasks:
-            yield read(task, formats)
+            yield read(task, formats())
         return
     pool = _Pool(tasks, format_dirs, min(max(1, workers), len(tasks)), fenced=confined is not False)
     try:
-        yield from pool.answers(_refuse if confined else lambda task: read(task, formats))
+        yield from pool.answers(_refuse if confined else lambda task: read(task, formats()))
     finally:
         pool.stop()
 
@@ -106,38 +105,31 @@ def _refuse(task: Task) -> Answer:
     return Answer(task.name, REJECTED, reason=why)
 
 
-class _Worker(NamedTuple):
-    process: SpawnProcess
-    pipe: Connection
-
-
 class _Pool:
-    """Workers made by `spawn`, each with its own pipe, so that it is known which file a dead one was reading."""
+    """Workers, each with its own pipe, so that it is known which file a dead one was reading."""
 
     def __init__(self, tasks: Sequence[Task], format_dirs: Sequence[Path], workers: int, *, fenced: bool) -> None:
         self._tasks, self._dirs = tasks, tuple(format_dirs)
         self._roots = confine.roots([task.path for task in tasks]) if fenced else None
         self._next = 0
-        self._busy: dict[Connection, tuple[_Worker, int | None]] = {}
         self._done: dict[int, Answer] = {}
         self._watch = stalls.Watch()
         self._stopped: set[int] = set()
         self._served = False
         resource_tracker.ensure_running()  # or it would be made below, and let SIGINT in again
-        for _ in range(workers):
-            self._hire()
+        self._nurse: Nurse | None = None
+        self._busy: dict[Connection, tuple[Hand, int | None]] = {}
+        self._hire(workers)
 
-    def _hire(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=serve, args=(theirs, self._dirs, self._roots, os.getpid()), daemon=True)
-        masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            process.start()  # a worker is ended by this process, never by the Ctrl-C that reaches both
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-        theirs.close()
-        self._busy[ours] = (_Worker(process, ours), None)
+    def _hire(self, count: int) -> None:
+        """Make workers: one by itself, several by one nurse."""
+        hands: Sequence[Hand]
+        if count > 1:
+            self._nurse = Nurse(serve, self._dirs, self._roots, count)
+            hands = self._nurse.twins
+        else:
+            hands = [Single(serve, self._dirs, self._roots)]
+        self._busy |= {hand.pipe: (hand, None) for hand in hands}
 
     def answers(self, here: Callable[[Task], Answer]) -> Iterator[Answer]:
         """Yield all answers in order; `here` reads a file in this process where no worker can be made."""
@@ -153,7 +145,8 @@ class _Pool:
                     assert isinstance(pipe, Connection)
                     if self._collect(pipe):
                         idle.append(pipe)
-                self._stop_stalled()
+                if self._watch.due():
+                    self._stop_stalled()
             yield self._done.pop(index)
 
     def _deal(self, pipe: Connection, wanted: int) -> bool:
@@ -168,17 +161,17 @@ class _Pool:
             self._bury(pipe, worker, None)  # it died idle: the file goes to another
             return True
         self._busy[pipe] = (worker, self._next)
-        self._watch.forget(worker.process.pid or 0)
+        self._watch.forget(worker.pid or 0)
         self._next += 1
         return True
 
     def _stop_stalled(self) -> None:
         """Kill workers that hang over a file; what becomes of it is decided when their pipe closes."""
         for worker, index in self._busy.values():
-            pid = worker.process.pid
-            if index is not None and pid is not None and pid not in self._stopped and self._watch.stalled(pid):
+            pid = worker.pid if index is not None else None
+            if pid is not None and pid not in self._stopped and self._watch.stalled(pid):
                 self._stopped.add(pid)
-                worker.process.kill()
+                worker.kill()
 
     def _collect(self, pipe: Connection) -> bool:
         """Take what a worker sent (ready, or an answer); return whether it wants a file."""
@@ -194,35 +187,37 @@ class _Pool:
             self._busy[pipe] = (worker, None)
         return True
 
-    def _bury(self, pipe: Connection, worker: _Worker, index: int | None) -> None:
+    def _bury(self, pipe: Connection, worker: Hand, index: int | None) -> None:
         """Set the file of a dead worker aside and hire another, unless none ever came up."""
         pipe.close()
-        worker.process.join()
+        code = worker.end()
         del self._busy[pipe]
         if index is not None:
-            reason = f"{LOST[0]} {self._end(worker.process)}"
+            reason = f"{LOST[0]} {self._end(worker, code)}"
             self._done[index] = Answer(self._tasks[index].name, REJECTED, reason=reason)
         if self._served and self._next < len(self._tasks):
-            self._hire()
+            self._hire(1)
 
-    def _end(self, process: SpawnProcess) -> str:
-        if process.pid in self._stopped:
+    def _end(self, worker: Hand, code: int | None) -> str:
+        if worker.pid in self._stopped:
             return f"took nothing in for {stalls.STALLED_S:.0f} s and was stopped"
-        return f"died ({_death(process.exitcode)})"
+        return f"died ({_death(code)})"
 
     def stop(self) -> None:
         """End all workers, whatever they do."""
         for worker, _ in self._busy.values():
+            worker.kill()
             worker.pipe.close()
-            worker.process.terminate()
         for worker, _ in self._busy.values():
-            worker.process.join()
+            worker.end()
+        if self._nurse is not None:
+            self._nurse.stop()
 
 
 def _death(code: int | None) -> str:
-    if code is not None and code < 0:
-        return signal.Signals(-code).name
-    return f"exit code {code}"
+    if code is None:
+        return "nobody saw how"
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ...] | None, parent: int) -> None:
@@ -231,11 +226,11 @@ def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ..
 
     A worker writes nothing, so it may be killed.
     """
+    from ettlog import ready
     from ettlog.parse import format as formats_of
-    from ettlog.parse import redaction, scan  # noqa: F401  (libraries map their memory before it is bounded)
 
     confine.end_with(parent)
-    formats = formats_of.load_all(format_dirs)
+    formats = formats_of.load_all(format_dirs) if format_dirs else ready.SHIPPED
     if roots is not None:
         confine.confine(roots, scratch())
     try:

@@ -103,7 +103,7 @@ def test_where_no_process_can_be_made_nothing_is_read_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What must be confined is rejected with the way out, and not read by the process that may do everything."""
-    monkeypatch.setattr(workers._Pool, "_hire", lambda _pool: None)
+    monkeypatch.setattr(workers._Pool, "_hire", lambda _pool, _count: None)
     report = run(make_logs(tmp_path), IngestOptions(workers=1, confine=confine.ALWAYS))
     assert report.states == {"rejected": 3}
     assert "--confine never" in report.rejected[0].why
@@ -111,7 +111,7 @@ def test_where_no_process_can_be_made_nothing_is_read_without_one(
 
 def test_a_worker_without_a_fence_is_given_no_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     """`never` is kept by the workers of a large ingest too."""
-    monkeypatch.setattr(workers._Pool, "_hire", lambda _pool: None)
+    monkeypatch.setattr(workers._Pool, "_hire", lambda _pool, _count: None)
     assert workers._Pool([], [], 1, fenced=False)._roots is None
     assert workers._Pool([], [], 1, fenced=True)._roots == ()
 

@@ -175,6 +175,35 @@ def serve_until_killer(pipe: object, format_dirs: object, roots: object, parent:
     workers.serve(pipe, format_dirs, roots, parent)  # type: ignore[arg-type]
 
 
+def test_workers_end_with_the_process_they_were_forked_from(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that one is killed the files at hand are set aside, others read all the rest, and nothing is lost."""
+    for n in range(6):
+        (logs / f"more{n}.txt").write_text(accounting(100 + n))
+    (logs / "orphan.txt").write_text(accounting(5))
+    monkeypatch.setattr(workers, "serve", serve_until_orphan)
+    report = run(logs, IngestOptions(workers=2))
+    assert sum(report.states.values()) == 10
+    assert 1 <= report.states["rejected"] <= 2
+    told = {file.name: file.why for file in report.rejected}
+    assert "died (nobody saw how)" in told["logs/orphan.txt"]
+    monkeypatch.undo()
+    assert run(logs).states == {"new": len(told), "skipped": 10 - len(told)}
+
+
+def serve_until_orphan(pipe: object, format_dirs: object, roots: object, parent: int) -> None:
+    """Serve like a worker, and over one file kill the process that this one was forked from."""
+    real = workers.read
+
+    def read(task: tasks.Task, formats: object) -> tasks.Answer:
+        if task.name.endswith("orphan.txt"):
+            os.kill(os.getppid(), signal.SIGKILL)
+            signal.pause()
+        return real(task, formats)  # type: ignore[arg-type]
+
+    workers.read = read
+    workers.serve(pipe, format_dirs, roots, parent)  # type: ignore[arg-type]
+
+
 def test_where_no_worker_comes_up_this_process_reads(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program whose processes cannot be spawned still gets its lake."""
     monkeypatch.setattr(workers, "serve", die_at_once)

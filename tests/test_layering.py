@@ -32,7 +32,7 @@ LAYERS = (
         "content",
         "identity",
     }
-    | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "stalls"},
+    | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "ready", "nursery"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
     | {"seams", "portions", "renewal"},
     {"cascade", "registry", "simulate"},

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ettlog.parse import finder
 from ettlog.parse import literals as searches
 from ettlog.parse.format import load_all
-from ettlog.parse.gates import MAX_GATES
+from ettlog.parse.gates import MAX_GATES, MIN_RARE, rare_ends
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=4).map(str.encode), min_size=1, max_size=8, unique=True)
 
@@ -48,11 +48,11 @@ def test_hyperscan_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatc
     nothing is compiled."""
     patterns = load_all().patterns
     events = [index for index, one in enumerate(patterns) if one.kind != finder.STEP]
-    fast = finder.event_search(patterns, events)
+    fast = finder.event_search(patterns)
     assert isinstance(fast, searches.Hyperscan)
-    assert isinstance(finder.event_search(patterns, []), searches.AhoCorasick)
+    assert isinstance(finder.event_search([]), searches.AhoCorasick)
     monkeypatch.setattr(searches, "find_spec", lambda _name: None)
-    slow = finder.event_search(patterns, events)
+    slow = finder.event_search(patterns)
     assert isinstance(slow, searches.AhoCorasick)
     lines = [sample.line.encode() for one in patterns for sample in one.samples]
     text = b"\n".join(lines)
@@ -61,3 +61,20 @@ def test_hyperscan_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatc
         found = lines_of(text, search.find(memoryview(text)))
         assert len(anchored) > 400
         assert anchored <= found
+
+
+def test_a_literal_ends_where_the_text_is_rare() -> None:
+    """Of an anchor that ends as every line does so much is left as ends otherwise; one that is rare, or as short as
+    may be, stays whole."""
+    text = b"iteration 1 | iteration 2 | iteration 3"
+    assert rare_ends([b"last iteration", b"saved to disk", b"iteration"], text) == [
+        b"iteration", b"last ite", b"saved to disk",
+    ]  # fmt: skip
+
+
+@given(anchors=WORDS, text=st.text("abc", max_size=60).map(str.encode))
+def test_each_anchor_begins_with_a_literal_that_is_looked_for(anchors: list[bytes], text: bytes) -> None:
+    """Whatever the text, a line with an anchor on it holds a literal, and none is cut below the least size."""
+    found = rare_ends([one * 4 for one in anchors], text)
+    assert all(any(one in anchor * 4 for one in found) for anchor in anchors)
+    assert all(len(one) >= min(MIN_RARE, 4 * min(map(len, anchors))) for one in found)

@@ -9,10 +9,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ettlog.parse import ckpt_probe, htcondor, lsf, pbs, scontrol, sge, slurm_jobcomp, slurm_json, slurmctld
+from ettlog.parse import ckpt_probe, htcondor, lsf, pbs, qacct, scontrol, sge, slurm_jobcomp, slurm_json, slurmctld
 from ettlog.parse.parsed import ScanOptions
 from tests import test_htcondor as condor
-from tests import test_lsf, test_pbs, test_scontrol, test_sge, test_slurm_jobcomp, test_slurm_json, test_slurmctld
+from tests import (
+    test_lsf,
+    test_pbs,
+    test_qacct,
+    test_scontrol,
+    test_sge,
+    test_slurm_jobcomp,
+    test_slurm_json,
+    test_slurmctld,
+)
 
 READ = {
     "slurm_json": (
@@ -24,6 +33,7 @@ READ = {
     "slurmctld": (slurmctld.read, test_slurmctld.log(test_slurmctld.START, "Requeuing JobId=55", test_slurmctld.START)),
     "lsf": (lsf.read, test_lsf.record() + test_lsf.record(2, command='a ""b""\nc', hosts='1 "8*m1"')),
     "pbs": (pbs.read, test_pbs.line("S", end=None) + test_pbs.line() + test_pbs.line("R", "9.srv")),
+    "qacct": (qacct.read, test_qacct.record() + test_qacct.record(901, slave="1.m2")),
     "sge": (sge.read, test_sge.record() + test_sge.record(901, slave="1.m2")),
     "condor_log": (htcondor.read, condor.SUBMITTED + condor.RUNS + condor.EVICTED + condor.AGAIN + condor.ENDED),
     "probe": (

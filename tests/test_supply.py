@@ -28,12 +28,17 @@ EXCEPT = {
 
 CALLS = {"eval", "exec", "compile", "__import__", "breakpoint", "input"}
 ATTRIBUTES = {("os", "system"), ("os", "popen"), ("os", "execv"), ("os", "execve"), ("os", "fork"), ("os", "spawnv")}
+FORKS = {"ettlog.nursery": "workers, from a process that has read no log"}
+"""The one module that may fork, and what."""
 
 REASONS = {
-    "ctypes": ("ettlog.confine", "Landlock and prctl have no other door"),
-    "multiprocessing": ("ettlog.workers", "processes that read logs; both ends of the pipe are ettlog"),
+    "ctypes": ({"ettlog.confine"}, "Landlock and prctl have no other door"),
+    "multiprocessing": (
+        {"ettlog.workers", "ettlog.nursery"},
+        "processes that read logs; both ends of the pipe are ettlog",
+    ),
 }
-"""Modules that reach far, the one place that may import each, and why."""
+"""Modules that reach far, the places that may import each, and why."""
 
 WRITERS = {
     "ettlog.database": "a private folder for what DuckDB spills",
@@ -81,17 +86,19 @@ def test_nothing_evaluates_text() -> None:
         for call in calls(ast.parse(path.read_text(encoding="utf-8"))):
             plain = isinstance(call.func, ast.Name) and call.func.id in CALLS
             told = ast.unparse(call.func).split(".")
+            if name in FORKS and told == ["os", "fork"]:
+                continue
             if plain or tuple(told[-2:]) in ATTRIBUTES or (told[0] == "builtins" and told[-1] in CALLS):
                 strays.append(f"{name}:{call.lineno} {ast.unparse(call.func)}")
     assert not strays
 
 
 @pytest.mark.parametrize("library", REASONS)
-def test_what_reaches_far_has_one_place_with_a_reason(library: str) -> None:
+def test_what_reaches_far_has_few_places_with_a_reason(library: str) -> None:
     """It is imported there, and nowhere else."""
-    home, reason = REASONS[library]
+    homes, reason = REASONS[library]
     assert reason
-    assert {item.importer for item in imports(ROOT) if item.imported.split(".")[0] == library} == {home}
+    assert {item.importer for item in imports(ROOT) if item.imported.split(".")[0] == library} == homes
 
 
 def test_files_are_made_in_few_places() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,9 @@ def reader(name: str) -> Reader:
     Raise UsageError for a name that is none, EngineError when the engine cannot be used or fails.
     """
 
-    def run(tasks: Sequence[Task], format_dirs: Sequence[Path], _formats: FormatSet, _workers: int) -> Iterator[Answer]:
+    def run(
+        tasks: Sequence[Task], format_dirs: Sequence[Path], _formats: Callable[[], FormatSet], _workers: int
+    ) -> Iterator[Answer]:
         if not tasks:
             return
         texts = format_texts(format_dirs)

@@ -4,7 +4,7 @@ line counted."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from ettlog.parse.cut import Block
 from ettlog.parse.engine import Source
 from ettlog.parse.facts import Event, Undated
 from ettlog.parse.line import Found
+from ettlog.parse.lines import Lines
 from ettlog.parse.steps import StepLines
 from ettlog.parse.template import NULL
 
@@ -30,9 +31,7 @@ class BlockScan:
         """Take a block; nothing is read yet."""
         self.source, self.block = source, block
         self.data, self.end = block.data, block.end
-        mask = source.mask(block.end)
-        self.newlines = np.flatnonzero(np.equal(np.frombuffer(block.data, np.uint8, block.end), 10, out=mask))
-        """Where the lines end."""
+        self.lines = Lines(block.data, block.end, source.mask)
         self.outcome: dict[int, str] = {}
         """Line begin -> outcome, of lines read by regex."""
         self.fast = _EMPTY
@@ -41,7 +40,7 @@ class BlockScan:
     def run(self) -> None:
         """Read the block and hand its facts to the source."""
         source = self.source
-        steps = StepLines(source, self.block, self.newlines, self.read)
+        steps = StepLines(source, self.block, self.lines, self.read)
         hits = source.engine.finder.event_hits(steps.match())
         source.hits += len(hits)
         events = self._events(hits)
@@ -54,29 +53,23 @@ class BlockScan:
     # events
 
     def _events(self, hits: Ints) -> list[Event]:
-        """Read the lines with literals of events on them, in order."""
-        found: list[Event] = []
-        patterns, data, first = self.source.engine.patterns, memoryview(self.data), self.source.n_lines + 1
-        for index, begin, end in self._lines(hits):
-            found.extend(
-                Event(first + index, begin, fact.ts, fact.clock, fact.pattern, fact.values)
-                for fact in self._event_line(begin, bytes(data[begin:end]))
-                if not patterns[fact.pattern].ignore
-            )
-        return found
-
-    def _lines(self, hits: Ints) -> Iterable[tuple[int, int, int]]:
-        """Return number, begin and end of the lines that hits are on; what lies beyond the limit of a line is not
+        """Read the lines with literals of events on them, in order; what lies beyond the limit of a line is not
         seen."""
-        limit, newlines = self.source.limits.line, self.newlines
-        index = np.searchsorted(newlines, hits)
-        first = np.flatnonzero(np.r_[True, index[1:] != index[:-1]]) if len(index) else _EMPTY
-        hits, index = hits[first], index[first]
-        end = newlines[index]
-        begin = np.where(index > 0, newlines[index - 1] + 1, 0)
-        seen = hits - begin < limit
-        end = np.minimum(end, begin + limit)
-        return zip(index[seen].tolist(), begin[seen].tolist(), end[seen].tolist(), strict=True)
+        found: list[tuple[int, list[Found]]] = []
+        data, limit = memoryview(self.data), self.source.limits.line
+        for begin, end, hit in self.lines.at(hits):
+            if hit - begin < limit:
+                facts = self._event_line(begin, bytes(data[begin : min(end, begin + limit)]))
+                if facts:
+                    found.append((begin, facts))
+        numbers = self.lines.numbers([begin for begin, _ in found])
+        patterns, first = self.source.engine.patterns, self.source.n_lines + 1
+        return [
+            Event(first + number, begin, fact.ts, fact.clock, fact.pattern, fact.values)
+            for number, (begin, facts) in zip(numbers, found, strict=True)
+            for fact in facts
+            if not patterns[fact.pattern].ignore
+        ]
 
     def _event_line(self, begin: int, line: bytes) -> list[Found]:
         """Read one line of events: as its like was read before, else by its regexes."""
@@ -125,21 +118,18 @@ class BlockScan:
     def _neighbours(self, events: Sequence[Event], steps: StepLines) -> None:
         """Find the dated lines beside the undated ones, and keep the block's last instant for the next block."""
         source = self.source
-        dated = DatedLines(self.data, self.end, source.dated, steps.dated, self.newlines, source.mask)
+        dated = DatedLines(self.data, self.end, source.dated, steps.dated, self.lines, source.mask)
         if source.facts.waiting:
             first = dated.behind(-1)
             if first != NULL:
                 source.facts.next_dated(first)
-        step_at, step_line = steps.undated
-        every = np.r_[step_at, np.array([event.place for event in events], np.int64)]
-        if len(every):
-            lines = np.r_[step_line, np.array([event.line for event in events], np.int64)]
-            at, which = np.unique(every, return_index=True)
-            near = dated.around(at, np.asarray(which < len(step_at)))
+        at, lines, capped = _undated(events, *steps.undated)
+        if len(at):
+            near = dated.around(at, capped)
             known = near.before != NULL
             place = np.where(known, near.place + source.place, source.last_place)
             before = np.where(known, near.before, source.last)
-            source.facts.add_undated(Undated(lines[which], place, before, near.behind))
+            source.facts.add_undated(Undated(lines, place, before, near.behind))
         last, us = dated.before(self.end)
         if us != NULL:
             source.last, source.last_place = us, last + source.place
@@ -154,7 +144,7 @@ class BlockScan:
         self.outcome |= dict.fromkeys(both.tolist(), MATCHED)
         read = Counter(self.outcome.values())
         read[MATCHED] += len(self.fast) - len(both)
-        lines = len(self.newlines)
+        lines = self.lines.count
         read["long"] += self._long_lines()
         if (
             not self.block.whole
@@ -199,3 +189,14 @@ class BlockScan:
                 end = self.data.find(b"\n", begin, begin + 1024)
                 self.source.unmatched.look(bytes(self.data[begin : end if end >= 0 else begin + 1024]).rstrip(b"\r"))
             last = max(last, begin)
+
+
+def _undated(events: Sequence[Event], step_at: Ints, step_line: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    """Return where undated lines begin, each once, their numbers, and which of them hold a step."""
+    numbers = {event.place: event.line for event in events}
+    place, line = np.array([*numbers], np.int64), np.array([*numbers.values()], np.int64)
+    if not len(step_at):
+        return place, line, np.zeros(len(place), bool)
+    every = np.concatenate((step_at, place))
+    at, which = np.unique(every, return_index=True)
+    return at, np.concatenate((step_line, line))[which], np.asarray(which < len(step_at))

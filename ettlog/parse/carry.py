@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ettlog.parse.clock import has_clock
+from ettlog.parse.lines import Lines
+from ettlog.parse.stamp import clock_in
 from ettlog.parse.template import NULL
 
 Ints = NDArray[np.int64]
@@ -46,7 +47,7 @@ class DatedLines:
         end: int,
         dated: Dated,
         read: tuple[Ints, Ints] = (_NONE, _NONE),
-        newlines: Ints | None = None,
+        lines: Lines | None = None,
         room: Callable[[int], NDArray[np.bool_]] | None = None,
     ) -> None:
         """Keep `data[:end]`, whole lines; `dated` reads one, `read` has begins (sorted) and instants of lines read.
@@ -55,23 +56,25 @@ class DatedLines:
         """
         self._data, self._end, self._dated, self._read_at, self._read_us = data, end, dated, *read
         self._text = np.frombuffer(data, np.uint8, end)
-        self._newlines = np.flatnonzero(self._text == 10) if newlines is None else newlines
         self._known: dict[int, int] = {}
         self._room = room or (lambda size: np.empty(size, bool))
+        self._lines = lines or Lines(data, end, self._room)
 
     def before(self, at: int, floor: int = 0) -> tuple[int, int]:
         """Return (place, instant) of the last dated line in `[floor, at)`, where lines begin at both; (-1, NULL)
         without one."""
-        high = at
+        data, high = self._data, at
         for _ in range(NEAR):  # most often a line just before is dated
-            begin = self._data.rfind(b"\n", max(floor - 1, high - FAR, 0), max(high - 1, 0)) + 1
-            if high <= floor or (begin == 0 and high > FAR):
+            if high <= floor:
+                return -1, NULL
+            begin = data.rfind(b"\n", max(floor - 1, high - FAR, 0), high - 1) + 1
+            if begin < floor or (begin == 0 and high > FAR):
                 break
-            if begin >= floor and has_clock(self._data, begin, high - 1):
+            if clock_in(data, begin, high - 1) is not None:
                 us = self._line(begin)
                 if us != NULL:
                     return begin, us
-            high = max(begin, floor)
+            high = begin
         return self._searched(high, floor)
 
     def _searched(self, at: int, floor: int) -> tuple[int, int]:
@@ -79,7 +82,7 @@ class DatedLines:
         while high > floor:
             low = max(floor, high - WINDOWS[min(round_, len(WINDOWS) - 1)])
             for clock in self._colons(low, min(high + 7, at))[::-1].tolist():
-                begin, us = self._read(clock) if has_clock(self._data, clock - 2, clock + 6) else (-1, NULL)
+                begin, us = self._read(clock) if clock_in(self._data, clock - 2, clock + 6) else (-1, NULL)
                 if us != NULL:
                     return begin, us
             high, round_ = low, round_ + 1
@@ -115,9 +118,10 @@ class DatedLines:
         return Neighbours(*np.array(rows, np.int64).reshape(-1, 3).T)
 
     def _all_around(self, at: Ints, capped: NDArray[np.bool_]) -> Neighbours:
-        lines = np.searchsorted(self._newlines, self._clocks(0, self._end))
+        ends = self._lines.ends
+        lines = np.searchsorted(ends, self._clocks(0, self._end))
         lines = lines[_first(lines)]
-        begins = np.where(lines > 0, self._newlines[lines - 1] + 1, 0)
+        begins = np.where(lines > 0, ends[lines - 1] + 1, 0)
         index = np.searchsorted(begins, at)
         first = _first(index)
         distinct, which = index[first], np.cumsum(first) - 1

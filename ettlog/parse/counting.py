@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,11 @@ class Needs:
             for index, name in named
             if name in needed
         }
+        by_needs: dict[tuple[str, ...], list[int]] = {}
+        for index in self.needy:
+            by_needs.setdefault(patterns[index].needs, []).append(index)
+        self.groups = tuple(tuple(group) for group in by_needs.values())
+        """Needy patterns that are borne out by the same lines: the shapes of one trainer's bar."""
 
 
 class Evidence:
@@ -36,6 +42,8 @@ class Evidence:
         """Start with no line."""
         self._lines: dict[int, list[int]] = {index: [] for index in needs.needy}
         self._bears = needs.bears
+        self._groups = needs.groups
+        self._loops: dict[int, Ints] = {}
         self._openers: list[int] = []
         self._targets: list[tuple[int, int]] = []
 
@@ -54,25 +62,73 @@ class Evidence:
         borne = {needy for pattern in seen for needy in self._bears.get(pattern, ())}
         return frozenset(needy for needy, lines in self._lines.items() if not lines and needy not in borne)
 
-    def counted(self, line: Ints, pattern: NDArray[np.int16] | Ints, target: Ints) -> NDArray[np.bool_]:
-        """Tell which steps count, given line, pattern and target of each, sorted by line.
+    def learn(self, steps: Iterable[tuple[NDArray[Any], ...]]) -> None:
+        """Learn from line, pattern and target of all steps which loop each line that bears out steps speaks of.
 
-        A step of a needy pattern counts behind a line that bears it out, with no line of another launch between; where
-        a last step was announced there, only a step of that loop does.
+        It is the one of the step before it, or, where its launch has none yet, of the step behind it: a trainer draws
+        its bar before it prints a loss, and the bars of its evaluation have another target.
+        """
+        groups = [group for group in self._groups if self._lines[group[0]]]
+        runs: list[list[tuple[Ints, Ints]]] = [[] for _ in groups]
+        for line, pattern, target in steps if groups else ():
+            for group, found in zip(groups, runs, strict=True):
+                mine = np.isin(pattern, group)
+                found.append(_runs(line[mine], target[mine], _before(self._openers, line[mine])))
+        for group, found in zip(groups, runs, strict=True):
+            loops = self._spoken_of(np.array(self._lines[group[0]], np.int64), found)
+            self._loops.update(dict.fromkeys(group, loops))
+
+    def _spoken_of(self, lines: Ints, runs: Sequence[tuple[Ints, Ints]]) -> Ints:
+        """Return the target of the loop that each of some lines speaks of."""
+        begin, target = (np.concatenate([run[place] for run in runs] or [np.zeros(0, np.int64)]) for place in (0, 1))
+        if not len(begin):
+            return np.full(len(lines), NONE)
+        run = np.searchsorted(begin, lines) - 1
+        here = _before(self._openers, begin)
+        other = (run < 0) | (here[np.maximum(run, 0)] != _before(self._openers, lines))
+        spoken: Ints = target[np.minimum(run + other, len(begin) - 1)]
+        return spoken
+
+    def counted(self, line: Ints, pattern: NDArray[np.int16] | Ints, target: Ints) -> NDArray[np.bool_]:
+        """Tell which steps count, given line, pattern and target of each, sorted by line; `learn` came before.
+
+        A step of a needy pattern counts in the launch of a line that bears it out, if the nearest such line before or
+        behind it speaks of its loop. Where a last step was announced before it, only a step of that loop does.
         """
         kept = np.ones(len(line), bool)
         told, goals = np.array([row[0] for row in self._targets], np.int64), np.array([row[1] for row in self._targets])
-        for needy, lines in self._lines.items():
+        for needy in self._lines:
             mine = np.flatnonzero(pattern == needy)
             if len(mine):
                 opened, at = _before(self._openers, line[mine]), line[mine]
-                good = _before(lines, at) >= np.maximum(opened, NONE + 1)
+                good = self._borne_out(needy, at, opened, target[mine])
                 if len(told):
                     index = np.searchsorted(told, at, "right") - 1
                     same = (index < 0) | (told[index] < opened) | (goals[index] == target[mine])
                     good &= same
                 kept[mine] = good
         return kept
+
+    def _borne_out(self, needy: int, at: Ints, opened: Ints, target: Ints) -> NDArray[np.bool_]:
+        """Tell which steps the line before or behind them bears out."""
+        lines = np.array(self._lines[needy], np.int64)
+        if not len(lines):
+            return np.zeros(len(at), bool)
+        loops, launch = self._loops[needy], _before(self._openers, lines)
+        behind = np.searchsorted(lines, at, "right")
+        good = np.zeros(len(at), bool)
+        for near in (behind - 1, behind):
+            inside = (near >= 0) & (near < len(lines))
+            place = np.clip(near, 0, len(lines) - 1)
+            good |= inside & (launch[place] == opened) & (loops[place] == target)
+        return good
+
+
+def _runs(line: Ints, target: Ints, launch: Ints) -> tuple[Ints, Ints]:
+    """Return line and target of each step whose target or launch is not that of the step before it."""
+    other = np.flatnonzero((target[1:] != target[:-1]) | (launch[1:] != launch[:-1])) + 1
+    first = np.r_[0, other] if len(line) else other
+    return line[first], target[first]
 
 
 def _before(lines: Sequence[int], at: Ints) -> Ints:

@@ -17,6 +17,8 @@ _OTHER = CAUSES[-1]
 
 def whole(text: bytes) -> int | None:
     """Return a whole number, thousands commas allowed; None for more than 18 digits or anything else."""
+    if text.isdigit() and len(text) <= MAX_DIGITS:
+        return int(text)
     digits = text.strip().replace(b",", b"")
     bare = digits[1:] if digits[:1] in (b"-", b"+") else digits
     return int(digits) if bare.isdigit() and len(bare) <= MAX_DIGITS else None

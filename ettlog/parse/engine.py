@@ -48,20 +48,21 @@ class Engine:
         self.dated = DatedLikes()
         self.tiers = self.book.tiers
         self.low_tiers = sorted({one.tier for one in patterns if one.tier > 1})
-        self._rooms: list[bytearray] = []
+        self._rooms: list[tuple[bytearray, NDArray[np.bool_]]] = []
         self._wanted_steps: dict[bytes, tuple[int, ...]] = {}
         self.step_patterns = tuple(sorted({index for row in self.finder.steps for index in row}))
 
     @contextmanager
-    def room(self, size: int) -> Iterator[bytearray]:
-        """Lend a buffer of `size` bytes that an earlier source may have used: new memory is slow to touch."""
-        mine = self._rooms.pop() if self._rooms else bytearray()
+    def room(self, source: Source, size: int) -> Iterator[bytearray]:
+        """Lend a source a buffer of `size` bytes, and room for truth values, that an earlier one may have used: new
+        memory is slow to touch."""
+        mine, source.truths = self._rooms.pop() if self._rooms else (bytearray(), source.truths)
         if len(mine) != size:
             mine = bytearray(size)
         try:
             yield mine
         finally:
-            self._rooms.append(mine)
+            self._rooms.append((mine, source.truths))
 
     def _anchored(self, line: bytes) -> tuple[int, ...] | None:
         name = line.translate(ZEROS)
@@ -117,7 +118,8 @@ class Source:
         """Bytes of text before the block at hand."""
         self.last, self.last_place = NULL, -1
         """Instant and place of the last dated line before the block at hand."""
-        self._mask = np.empty(0, bool)
+        self.truths = np.empty(0, bool)
+        """Room for truth values."""
         self.twins: dict[int, tuple[Ints, Ints, Ints]] = {}
         """Tier -> steps, instants and clocks of its last dated lines."""
 
@@ -127,6 +129,6 @@ class Source:
 
     def mask(self, size: int) -> NDArray[np.bool_]:
         """Return room for `size` truth values, the same one for every block: new memory is slow to touch."""
-        if len(self._mask) < size:
-            self._mask = np.empty(size, bool)
-        return self._mask[:size]
+        if len(self.truths) < size:
+            self.truths = np.empty(size, bool)
+        return self.truths[:size]

@@ -92,6 +92,13 @@ class Prefix(NamedTuple):
             self.end,
         )
 
+    def tell(self, line: bytes, values: dict[str, int | str]) -> None:
+        """Put the rank and the node of a line with such prefixes into its values, where it has none itself."""
+        if (rank := _rank(line, self.spans)) is not None:
+            values.setdefault("rank", rank)
+        if node := self.spans.get("node"):
+            values.setdefault("node", line[node[0] : node[1]].decode("utf-8", "replace"))
+
 
 def peel(line: bytes) -> Peeled:
     """Take all known prefixes off a line, outermost first, at most `MAX_DEPTH`; ANSI codes and a byte order mark too.

@@ -39,6 +39,10 @@ ENVELOPES: tuple[Envelope, ...] = (
         "container", b"2", rb"(?P<stamp>ISO\.\d{9}(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?",
         b"2031-04-05T06:07:08.123456789Z stdout F ",
     ),
+    Envelope(
+        "stamp_offset", b"[2", rb"\[?(?P<stamp>ISO_T(?:\.\d{1,9})?[+-]\d\d:?\d\d)\]? ",
+        b"[2031-04-05T06:07:08+08:00] ",
+    ),
     Envelope("stamp_utc", b"2", rb"(?P<stamp>ISO_T(?:\.\d{1,9})?Z) ", b"2031-04-05T06:07:08Z "),
     Envelope(
         "cloud_logging", b"DINWECAF",
@@ -74,14 +78,14 @@ ENVELOPES: tuple[Envelope, ...] = (
     ),
     Envelope("mpirun_tag", b"[", rb"\[(?P<task>\d{1,7})\] ", b"[3] "),
     Envelope(
-        "torchx", _LOWER, rb"[a-z][\w-]{0,40}/(?P<task>\d{1,6}) (?:\((?P<node>\w{1,40}) pid=NUM\) )?", b"trainer/3 ",
+        "torchx", _LOWER, rb"[a-z][\w.-]{0,60}/(?P<task>\d{1,6}) (?:\((?P<node>\w{1,40}) pid=NUM\) )?", b"trainer/3 ",
     ),
     Envelope(
         "ray", b"(", rb"\(\w{1,64}(?:\([^()\n]{0,64}\))? pid=NUM(?:, ip=(?P<node>HOST))?\) ",
         b"(TrainWorker pid=88, ip=10.1.2.3) ",
     ),
     Envelope(
-        "skypilot", b"(", rb"\([\w-]{1,40}, rank=(?P<task>\d{1,6}), pid=NUM(?:, ip=(?P<node>HOST))?\) ",
+        "skypilot", b"(", rb"\([\w.-]{1,40}, (?:rank=(?P<task>\d{1,6}), )?pid=NUM(?:, ip=(?P<node>HOST))?\) ",
         b"(worker1, rank=3, pid=4242, ip=10.1.2.3) ",
     ),
     Envelope("determined", b"[", rb"\[rank=(?P<rank>\d{1,7})\] ", b"[rank=3] "),

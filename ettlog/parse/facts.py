@@ -128,6 +128,7 @@ class Facts:
         events = {name: np.concatenate([one.numbers[name] for one in self._rows]) for name in self._rows[0].numbers}
         _settle(shift, nominal, events["ts"], events["clock"])
         missing = np.flatnonzero(events["ts"] == NULL)
+        self._evidence.learn(self._steps.some((LINE, PATTERN, TARGET)))
         launches = launches_of(self._places(), self._marks, book.tiers)
         near = Neighbours(self._neighbours(shift), events["line"][missing])
         counted, clocks = self._counted(shift, nominal=nominal), Clocks(CARRIED, UNDATED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ettlog.lifecycle import KIND_BY_NAME
 from ettlog.parse.envelope import peel
 from ettlog.parse.format import Pattern
-from ettlog.parse.gates import COMMON, choose, minimal
+from ettlog.parse.gates import COMMON, choose, rare_ends
 from ettlog.parse.literals import AhoCorasick, Hits, Hyperscan, Search, has_hyperscan
 from ettlog.parse.uniform import needle
 
@@ -41,6 +42,9 @@ class Rest:
     def __init__(self, text: memoryview, covered: Covered) -> None:
         """Copy what is left, unless it is most of the text."""
         self.covered = covered
+        self.text, self._whole = text, not len(covered.begin)
+        if self._whole:
+            return
         begin, end = np.r_[0, covered.end], np.r_[covered.begin, len(text)]
         left = begin < end
         self._begin, size = begin[left], (end - begin)[left]
@@ -74,7 +78,7 @@ class Finder:
         frequent = [index for index, one in enumerate(patterns) if one.kind == STEP] if steps else []
         events = [index for index, one in enumerate(patterns) if one.kind != STEP]
         self._events = _by_literal(events, patterns)
-        self._event_search = event_search(patterns, events)
+        self._event_search = event_search(patterns)
         gates = choose([patterns[index].anchor for index in frequent])
         self.steps = tuple(tuple(frequent[owner] for owner in row) for row in gates.owners)
         self.step_literals = gates.literals
@@ -121,13 +125,19 @@ class Finder:
         return sorted(index for anchor in found for index in self._owners[anchor])
 
 
-def event_search(patterns: Sequence[Pattern], events: Sequence[int]) -> Search:
+def event_search(patterns: Sequence[Pattern]) -> Search:
     """Return the search for lines with the anchors of events: for all anchors where it can take them, else for few
     literals in them."""
-    anchors = [patterns[index].anchor for index in events]
-    if anchors and has_hyperscan():
-        return Hyperscan(minimal(anchors))
+    anchors = tuple(one.anchor for one in patterns if one.kind != STEP)
     avoid = b"\n".join(sample.line.encode() for one in patterns if one.kind == STEP for sample in one.samples)
+    return _search(anchors, avoid, fast=bool(anchors) and has_hyperscan())
+
+
+@functools.lru_cache(maxsize=4)
+def _search(anchors: tuple[bytes, ...], avoid: bytes, *, fast: bool) -> Search:
+    """Return a search that was compiled before, by this process or by the one it was forked from."""
+    if fast:
+        return Hyperscan(rare_ends(anchors, avoid))
     return AhoCorasick(choose(anchors, avoid=avoid + COMMON).literals)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -34,6 +35,10 @@ http:// https:// wandb: step: steps epoch batch loss tokens samples dataset dire
 
 MIN_GATE = 6
 """Shortest literal in bytes; shorter ones are found everywhere."""
+
+
+END, MIN_RARE = 4, 8
+"""Last bytes of a literal by which it is told to be rare, and the fewest bytes that an anchor is cut to."""
 
 
 class Gates(NamedTuple):
@@ -121,3 +126,20 @@ def _owners(literals: Sequence[bytes], anchors: Sequence[bytes]) -> tuple[tuple[
     hidden = [{other for at in range(1, len(gate)) for other in begun.get(gate[at:], ())} for gate in literals]
     near = [rest | {number} for number, rest in enumerate(hidden)]
     return tuple(tuple(sorted({index for one in numbers for index in holding[one]})) for numbers in near)
+
+
+def rare_ends(anchors: Iterable[bytes], text: bytes) -> list[bytes]:
+    """Return literals so that each anchor begins with one, cut where the last bytes are rarest in a text that blocks
+    are full of.
+
+    A search for hundreds of literals at once looks at their last bytes first: where those are everywhere, as in
+    `iterations`, most of its time goes into places where nothing stands.
+    """
+    seen = Counter(text[at : at + END] for at in range(len(text) - END + 1))
+    return minimal(one[: _rare_end(one, seen)] for one in anchors)
+
+
+def _rare_end(anchor: bytes, seen: Counter[bytes]) -> int:
+    """Return where to cut an anchor: where least is seen, and there as late as can be."""
+    ends = range(min(len(anchor), MIN_RARE), len(anchor) + 1)
+    return min(ends, key=lambda end: (seen[anchor[max(0, end - END) : end]], -end))

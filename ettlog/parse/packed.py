@@ -15,7 +15,7 @@ Read = Callable[[int], bytes]
 CHUNK = 1 << 18
 """Packed bytes asked for at once."""
 
-PIECE = 1 << 20
+PIECE = 1 << 19
 """Unpacked bytes asked for at once from decompressors that return new bytes."""
 
 XZ_MEMORY = 1 << 28

@@ -9,7 +9,7 @@ wrong: where something is not proved, or a digit that matters is another one, th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ettlog.parse import clock
@@ -29,6 +29,7 @@ MAX_LINE = 1024
 _DATE = re.compile(rb"20(?=\d\d-\d\d)")
 _CENTURY = b"\x02\x02"
 """Stands for the century of a date; a line that holds such a byte is not remembered."""
+_MARK = _CENTURY[:1]
 OTHER_DIGITS = (b"00/00/0000", b"[0000000000.")
 """What prefixes look like, their digits zeroed, that do not treat all digits alike beside the century of a date."""
 
@@ -36,7 +37,7 @@ OTHER_DIGITS = (b"00/00/0000", b"[0000000000.")
 def key(line: bytes) -> bytes:
     """Return a line without its digits; of a date the century stays: prefixes look for it. Nothing of a line that holds
     what stands for a century."""
-    if _CENTURY[:1] in line:
+    if _MARK in line:
         return b""
     zeroed = line.translate(ZEROS)
     return zeroed if b"0000-00" not in zeroed else _DATE.sub(_CENTURY, line).translate(ZEROS)
@@ -44,7 +45,7 @@ def key(line: bytes) -> bytes:
 
 def repeats(line: bytes) -> bool:
     """Tell whether lines like it are remembered."""
-    return len(line) <= MAX_LINE and b"\r" not in line and b"\x1b" not in line and _CENTURY[:1] not in line
+    return len(line) <= MAX_LINE and b"\r" not in line and b"\x1b" not in line and _MARK not in line
 
 
 def digit_literals(literals: Iterable[bytes]) -> re.Pattern[bytes]:
@@ -55,10 +56,12 @@ def digit_literals(literals: Iterable[bytes]) -> re.Pattern[bytes]:
 
 
 class Fact(NamedTuple):
-    """One match: where it lies in the body, and how each column is decoded from a piece of the line."""
+    """One match: where it lies in the body, what its pattern always says, and how each column is decoded from a piece
+    of the line."""
 
     pattern: int
     span: tuple[int, int]
+    constants: Mapping[str, str | int]
     groups: tuple[tuple[str, Convert, int, int], ...]
 
 
@@ -72,7 +75,7 @@ class Recipe(NamedTuple):
     timeless: bool = False
     """Neither prefix nor body holds what could be a stamp."""
     bare: bool = False
-    """No prefix tells a rank or a node either, and no fact names a stamp: a fact holds no more than its groups say."""
+    """No fact names a stamp either: what a line holds is told by its groups, and by the rank and node of a prefix."""
 
 
 class Recipes:
@@ -124,7 +127,7 @@ class Recipes:
         body = line[prefix.end :]
         facts = tuple(self._fact(one, body, prefix.end) for one in found)
         timeless = "stamp" not in prefix.spans and not clock.may_be_dated(body)
-        bare = timeless and not prefix.spans and not any("stamp" in one.values for one in found)
+        bare = timeless and not any("stamp" in one.values for one in found)
         bare = bare and not any(group[0] == "stamp" for fact in facts for group in fact.groups)
         return Recipe(facts, tuple(checks), prefix, timeless, bare)
 
@@ -137,26 +140,31 @@ class Recipes:
             for group in pattern.groups
             if match[group] is not None
         ]
-        return Fact(found.pattern, (found.begin, found.end), tuple(groups))
+        return Fact(found.pattern, (found.begin, found.end), pattern.constants, tuple(groups))
 
     def read(self, recipe: Recipe, line: bytes, reader: LineReader) -> list[Found]:
         """Return what is on a line of a recipe with facts."""
         if not recipe.facts:
             return []
         if recipe.bare:
-            return [
-                Found(fact.pattern, self._values(fact, line), NULL, -1, False, 0, *fact.span) for fact in recipe.facts
-            ]
+            return [self._bare(fact, line, recipe.prefix) for fact in recipe.facts]
         peeled = recipe.prefix.peeled(line)
         return [
-            reader.finish(fact.pattern, self._values(fact, line), peeled, 0, fact.span, recipe.timeless)
+            reader.finish(fact.pattern, _values(fact, line), peeled, 0, fact.span, recipe.timeless)
             for fact in recipe.facts
         ]
 
-    def _values(self, fact: Fact, line: bytes) -> dict[str, int | str]:
-        values: dict[str, int | str] = dict(self._patterns[fact.pattern].constants)
-        for column, convert, begin, end in fact.groups:
-            value = convert(line[begin:end])
-            if value is not None:
-                values[column] = value
-        return combine(values)
+    def _bare(self, fact: Fact, line: bytes, prefix: Prefix) -> Found:
+        values = _values(fact, line)
+        if prefix.spans:
+            prefix.tell(line, values)
+        return Found(fact.pattern, values, NULL, -1, False, 0, *fact.span)
+
+
+def _values(fact: Fact, line: bytes) -> dict[str, int | str]:
+    values: dict[str, int | str] = dict(fact.constants)
+    for column, convert, begin, end in fact.groups:
+        value = convert(line[begin:end])
+        if value is not None:
+            values[column] = value
+    return combine(values)

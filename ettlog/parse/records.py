@@ -90,6 +90,7 @@ READERS: tuple[Reader, ...] = (
     Reader("pbs", "pbs", b"", (b";",)),
     Reader("pbs_qstat", "pbs_qstat", b"", (b"    Job_Name = ",)),
     Reader("sge", "sge", b"", (b":",)),
+    Reader("qacct", "qacct", b"", (b"qsub_time",)),
     Reader(
         "slurmctld",
         "slurmctld",

@@ -78,7 +78,7 @@ def find_layout(head: bytes, fields: tuple[str, ...] | None = None, delimiter: s
     A header is looked for in the first ten lines. Without one, `fields` must be told, and one of the first lines must
     fit them: right number of columns, a job id and a state where they belong.
     """
-    lines = [line.rstrip(b"\r") for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:64]]
+    lines = [line.rstrip(b"\r") for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 64)[:64]]
     found = next((layout for line in lines[:10] if (layout := _by_header(line, delimiter)) is not None), None)
     if found is not None or not fields:
         return found

@@ -36,7 +36,7 @@ class Table(NamedTuple):
 
 def find(head: bytes) -> Table | None:
     """Return the table that a file begins with, within its first ten lines, or None."""
-    lines = [line.rstrip(b"\r") for line in head.split(b"\n")[:11]]
+    lines = [line.rstrip(b"\r") for line in head.split(b"\n", 11)[:11]]
     for names, dashes in pairwise(lines):
         if not _DASHES.match(dashes) or b"jobid" not in names.lower():
             continue

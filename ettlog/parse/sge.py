@@ -70,7 +70,7 @@ def _row(cells: list[str], name: str, times: Fields) -> Fields:
     started = times["start_us"] is not None
     code, slots = _number(cells[12]), _number(cells[34])
     signal = code - 128 if started and code is not None and 128 < code < 193 else None
-    asked = _GPUS.search(cells[39]) if len(cells) > 39 else None
+    asked = gpus_asked(cells[39]) if len(cells) > 39 else None
     return {
         "id": name,
         "raw": name,
@@ -82,10 +82,16 @@ def _row(cells: list[str], name: str, times: Fields) -> Fields:
         "elapsed_us": _wall(cells[13], times),
         "cpus": slots,
         # a resource may count for each slot or for the job: only one slot leaves no doubt
-        "gpus_requested": int(asked[1]) if asked and slots == 1 else None,
+        "gpus_requested": asked if slots == 1 else None,
         "exit_code": code if started and signal is None else None,
         "exit_signal": signal,
     }
+
+
+def gpus_asked(resources: str) -> int | None:
+    """Return the GPUs that the resources of a job ask for; None where they name none."""
+    found = _GPUS.search(resources)
+    return int(found[1]) if found else None
 
 
 def _time(cell: str) -> int | None:

@@ -46,6 +46,8 @@ _FIND = re.compile(
     rb"(?: ?(?P<ap>[AP]M)\b)?(?: ?(?P<z>Z|UTC\b|[+-]\d\d:?\d\d\b)|(?: [A-Z]{3,4}\b))?(?: (?P<cy>20\d\d)\b)?"
 )
 _TIME = re.compile(rb"\d\d:\d\d:\d\d")
+clock_in = _TIME.search
+"""Finds the shape of a time in a text, between two places: if `find` gives None there, it is invalid or a duration."""
 _LEAD = 26
 """Bytes that can stand before the time of day in one stamp."""
 _EPOCH = re.compile(

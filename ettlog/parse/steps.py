@@ -16,6 +16,7 @@ from ettlog.parse.facts import Steps
 from ettlog.parse.finder import Covered, Rest
 from ettlog.parse.likes import Taken
 from ettlog.parse.line import Found
+from ettlog.parse.lines import Lines
 from ettlog.parse.template import COLUMNS, MAX_WIDTH, NULL
 from ettlog.parse.vector import Rows, select
 
@@ -44,9 +45,9 @@ class ReadLine(Protocol):
 class StepLines:
     """The step lines of one block."""
 
-    def __init__(self, source: Source, block: Block, newlines: Ints, read_line: ReadLine) -> None:
-        """Keep the block, where its lines end, and how to read one line."""
-        self._source, self._block, self._newlines, self._read_line = source, block, newlines, read_line
+    def __init__(self, source: Source, block: Block, lines: Lines, read_line: ReadLine) -> None:
+        """Keep the block, its lines, and how to read one line."""
+        self._source, self._block, self._lines, self._read_line = source, block, lines, read_line
         self._matched: list[Taken] = []
         self._waiting: list[Pool] = []
         self.undated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
@@ -60,9 +61,11 @@ class StepLines:
         What cannot count yet for want of a line of its trainer waits: that line may be in this block.
         """
         engine, text = self._source.engine, memoryview(self._block.data)[: self._block.end]
+        if not engine.step_patterns:
+            return Rest(text, Covered(_EMPTY, _EMPTY))
         idle = self._source.facts.idle(())
         if self._source.limits.line >= MAX_WIDTH:
-            begin, end = _lines(self._newlines)
+            begin, end = _lines(self._lines.ends)
             last = len(end) - self._block.sealed  # that line may have lost its end
             self._matched += engine.likes.take(self._block.data, begin[:last], end[:last], idle)
         rest = Rest(text, _covered(self._matched, silent=False))
@@ -88,7 +91,7 @@ class StepLines:
             return _EMPTY
         rows, fast = self._rows(idle)
         if len(rows.at):
-            line = np.searchsorted(self._newlines, rows.at) + self._source.n_lines + 1
+            line = np.searchsorted(self._lines.ends, rows.at) + self._source.n_lines + 1
             self.dated = self._dated(rows, fast)
             rows = self._twins(rows)
             self._source.facts.add_steps(Steps(line, rows.ts, rows.clock, rows.pattern, rows.values))
@@ -129,7 +132,7 @@ class StepLines:
 
     def _pools(self, gates: Ints, at: Ints) -> list[Pool]:
         """Group the hit lines by the literal found on them."""
-        newlines = self._newlines
+        newlines = self._lines.ends
         index = np.searchsorted(newlines, at)
         first = np.flatnonzero(np.r_[True, index[1:] != index[:-1]])
         count = np.diff(np.r_[first, len(index)])

@@ -15,11 +15,12 @@
 -- last_step: last step printed
 -- step_lines: number of step lines
 -- last_step_us: instant of the last step line
+-- last_step_place: where it stands in the log: its part times 2^32, and its line
 -- resumed_from: step the trainer continues from
 -- cut: whether the log breaks off in it: its last line is torn, or tells of a step, a save or an evaluation
 WITH stepped AS (
   SELECT s.stream, s.launches_before + t.launch AS launch, min(t.step) AS first_step, max(t.step) AS last_step,
-    count(*) AS step_lines, min(t.ts) AS first_us, max(t.ts) AS last_us
+    count(*) AS step_lines, min(t.ts) AS first_us, max(t.ts) AS last_us, max(s.part_no * CAST(4294967296 AS BIGINT) + t.line) AS last_place
   FROM step AS t JOIN _stream AS s ON s.key = t.key
   LEFT JOIN _again AS r ON r.key = t.key AND t.line BETWEEN r.from_line AND r.to_line
   WHERE r.key IS NULL
@@ -41,7 +42,7 @@ told AS (
 merged AS (
   SELECT coalesce(t.stream, p.stream) AS stream, coalesce(t.launch, p.launch) AS launch, t.speaks, t.trains, t.restarts,
     least(t.first_us, p.first_us) AS first_us, greatest(t.last_us, p.last_us) AS last_us, p.first_step, p.last_step,
-    coalesce(p.step_lines, 0) AS step_lines, p.last_us AS last_step_us, coalesce(p.last_us > coalesce(t.else_us, 0), FALSE) AS breaks,
+    coalesce(p.step_lines, 0) AS step_lines, p.last_us AS last_step_us, p.last_place AS last_step_place, coalesce(p.last_us > coalesce(t.else_us, 0), FALSE) AS breaks,
     -- many trainers name the step only where a load begins: it was loaded where steps go on behind it
     coalesce(t.resumed, CASE WHEN t.restored < p.first_step THEN t.restored END, CASE WHEN t.begun < p.first_step THEN t.begun END)
       AS resumed_from
@@ -81,7 +82,7 @@ SELECT s.name, f.stream, f.launch, f.nth, f.nth < f.total AS followed, s.rank, s
   -- a stamp more than a day away belongs to something else than the run
   CASE WHEN f.nth = 1 AND s.first_us BETWEEN f.first_us - 86400000000 AND f.first_us THEN s.first_us END AS before_us,
   CASE WHEN f.nth = f.total AND s.last_us BETWEEN f.last_us AND f.last_us + 86400000000 THEN s.last_us END AS after_us,
-  f.first_step, f.last_step, f.step_lines, f.last_step_us, f.resumed_from,
+  f.first_step, f.last_step, f.step_lines, f.last_step_us, f.last_step_place, f.resumed_from,
   f.nth = f.total AND (coalesce(s.torn, FALSE) OR f.breaks) AS cut
 FROM counted AS f
 JOIN streams AS s ON s.stream = f.stream

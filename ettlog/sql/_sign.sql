@@ -11,7 +11,8 @@
 -- says: the kind, with exit codes read: exit_ok, failure or victim; survived where steps follow
 -- signs: whether it is a sign of a failure
 -- own: whether it is a failure of the start's own
--- A line of failure that a step line follows was no failure of the start. -15, -9 and SIGTERM are what happens to victims.
+-- A line of failure that a step line follows was no failure of the start, nor is an exception that Python ignores. -15, -9 and
+-- SIGTERM are what happens to victims.
 WITH progress AS (
   SELECT a.gid, max(l.last_step_us) AS last_step_us
   FROM _attempt AS a JOIN _launch AS l ON l.stream = a.stream AND l.launch = a.launch
@@ -24,6 +25,20 @@ alive AS (
   FROM _event AS e JOIN lifecycle_kind AS k ON k.kind = e.kind
   GROUP BY e.stream, e.launch
 ),
+heard AS (
+  SELECT stream, part_no, launch, line, kind, coalesce(name, '') <> '' AS named,
+    count(CASE WHEN kind = 'ignored_exception' THEN 1 END) OVER w AS ignored,
+    max(CASE WHEN kind = 'ignored_exception' THEN line END) OVER w AS ignored_line
+  FROM _event WHERE kind IN ('failure', 'ignored_exception')
+  WINDOW w AS (PARTITION BY stream, part_no, launch ORDER BY line)
+),
+spared AS (
+  -- each exception that is ignored is printed as one traceback and one name; several ranks may print theirs at once
+  SELECT DISTINCT stream, part_no, launch, line
+  FROM (SELECT *, row_number() OVER (PARTITION BY stream, part_no, launch, named ORDER BY line) AS nth
+    FROM heard WHERE kind = 'failure' AND ignored > 0) AS numbered
+  WHERE nth <= ignored AND line <= ignored_line + 100
+),
 told AS (
   SELECT a.gid, a.stream, e.kind, e.at_us, e.dated, CASE WHEN e.cause <> '' THEN e.cause END AS cause,
     e.path || ':' || CAST(e.line AS VARCHAR) AS evidence,
@@ -32,13 +47,16 @@ told AS (
       WHEN e.kind = 'exit_code' THEN CASE WHEN coalesce(e.code, 1) = 0 THEN 'exit_ok'
         WHEN e.code IN (-15, -9, 143, 137) THEN 'victim' ELSE 'failure' END
       WHEN e.kind = 'failure' AND e.cause = 'sigterm' THEN 'victim'
-      WHEN e.kind = 'failure' AND e.at_us < p.last_step_us THEN 'survived'
+      WHEN e.kind = 'failure' AND (s.line IS NOT NULL OR e.at_us < p.last_step_us
+        OR (e.at_us IS NULL AND e.part_no * CAST(4294967296 AS BIGINT) + e.line < g.last_step_place)) THEN 'survived'
       WHEN e.kind = 'exit_planned' THEN 'train_end'
       ELSE e.kind END AS says
   FROM _attempt AS a
   JOIN _event AS e ON e.stream = a.stream AND e.launch = a.launch
   JOIN progress AS p ON p.gid = a.gid
   JOIN alive AS l ON l.stream = a.stream AND l.launch = a.launch
+  JOIN _launch AS g ON g.stream = a.stream AND g.launch = a.launch
+  LEFT JOIN spared AS s ON s.stream = e.stream AND s.part_no = e.part_no AND s.launch = e.launch AND s.line = e.line
   WHERE e.kind IN ('train_end', 'exit_ok', 'exit_planned', 'exit_code', 'failure', 'interrupt', 'signal', 'kill', 'cancelled',
       'time_limit', 'preempted', 'node_failure')
     AND NOT (e.kind = 'kill' AND coalesce(e.line BETWEEN l.restart_line AND coalesce(l.line, e.line), FALSE))

@@ -18,12 +18,16 @@ NAME = "swf"
 SECOND = 1_000_000
 CANCELLED = 5
 _NUMBER = rb"-?\d{1,15}(?:\.\d{1,9})?"
+_FIRST = re.compile(rb"\s*+((\S)[^\n]*+)")
 _RECORD = re.compile(rb"\s*" + _NUMBER + rb"(?:\s+" + _NUMBER + rb"){17}\s*\Z")
 _HEAD = re.compile(rb"\s*;\s*(UnixStartTime|Installation|MaxJobs|MaxProcs|MaxNodes|Computer|Version)\s*:\s*(.{0,200})")
 
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
     """Tell by its first lines whether a file is in the Standard Workload Format."""
+    begin = _FIRST.match(head)
+    if begin is not None and begin[2] != b";":  # most logs do not begin with a comment: nothing has to be cut
+        return _RECORD.match(begin[1]) is not None
     lines = [line for line in head.split(b"\n", 400)[:400] if line.strip()]
     if not lines:
         return False
