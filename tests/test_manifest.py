@@ -12,6 +12,7 @@ import pytest
 from ettlog import manifest
 from ettlog.errors import LakeError
 from ettlog.manifest import DataFile, SourceEntry
+from ettlog.schema import LAKE_VERSION
 
 KEY_A, KEY_B = "a" * 32, "b" * 32
 FILE = DataFile("0" * 64, 321, 7)
@@ -184,7 +185,7 @@ def test_what_says_nothing_is_not_written() -> None:
     line = manifest.encode(SourceEntry("remove", "logs/a.log"))
     counted = '"bytes":0,"lines":{},"n_lines":0,"files":{},"formats":{}'
     told = '"inferences":[],"unmatched":{},"hints":{},"clock":"none","parser":0'
-    body = f'{{"v":{manifest.LAKE_VERSION},"op":"remove","path":"logs/a.log",{counted},{told}'.encode()
+    body = f'{{"v":{LAKE_VERSION},"op":"remove","path":"logs/a.log",{counted},{told}'.encode()
     assert line == body + b',"crc":"%08x"}\n' % zlib.crc32(body)
     assert b'"was":["logs/b.log"]' in manifest.encode(SourceEntry("add", "logs/a.log", KEY_A, was=("logs/b.log",)))
 
