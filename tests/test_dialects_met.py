@@ -147,5 +147,6 @@ def test_jax_names_what_it_compiles_and_where_it_found_it(tmp_path: Path) -> Non
         head(56, "Persistent compilation cache hit for 'jit_init'"),
     )
     assert [(row["kind"], row["duration_us"]) for row in events(tmp_path, *lines)] == [
-        ("compile", 1_250_000), ("compile", 500_000), ("cache_miss", None), ("compile", 41_750_000), ("cache_hit", None),
+        ("compile", 1_250_000), ("compile", 500_000), ("cache_miss", None), ("compile", 41_750_000),
+        ("cache_hit", None),
     ]  # fmt: skip
