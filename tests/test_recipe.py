@@ -40,7 +40,7 @@ def by_recipe(recipes: recipe.Recipes, line: bytes) -> list[Found]:
     """Read a line as the scanner does, learning from it what it may."""
     name, known = recipes.known(line)
     if known is not None and known.facts is not None:
-        return recipes.read(known, line, reader())
+        return recipes.read(known, name, line, reader())
     found = by_regex(line)
     if known is None and name:
         recipes.learn(name, line, engine(FORMATS, ALL).finder.wanted(line), found)

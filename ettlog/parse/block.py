@@ -80,7 +80,7 @@ class BlockScan:
         if recipe is not None and recipe.facts is not None:
             if not recipe.facts:
                 return []
-            found = engine.recipes.read(recipe, line, self.source.reader)
+            found = engine.recipes.read(recipe, name, line, self.source.reader)
         else:
             wanted = engine.finder.wanted(line)
             found = self.source.reader.read(line.rstrip(b"\r"), wanted, whole=whole) if wanted else []

@@ -19,7 +19,7 @@ Dated = Callable[[bytes], int]
 
 _NONE: Ints = np.zeros(0, np.int64)
 
-WINDOWS = (1 << 12, 1 << 16)
+WINDOWS = (1 << 14, 1 << 17)
 """Bytes looked at in turn for the dated line nearest to one place; the last size repeats."""
 
 NEAR, FAR = 3, 4096

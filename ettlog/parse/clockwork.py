@@ -35,8 +35,10 @@ class Clock:
 
     def saw(self, first: int, last: int, code: int, count: int) -> None:
         """Take note of `count` instants between two, inclusive."""
-        self.first = first if self.first is None else min(self.first, first)
-        self.last = last if self.last is None else max(self.last, last)
+        if self.first is None or first < self.first:
+            self.first = first
+        if self.last is None or last > self.last:
+            self.last = last
         self._counts[code] += count
 
     def settle(self) -> tuple[int, bool]:

@@ -43,21 +43,32 @@ class DatedLikes:
 
     def instant(self, line: bytes, reader: LineReader) -> int:
         """Return what `reader.dated` returns of a line: its instant in microseconds UTC, or NULL."""
-        name = key(line)
-        place = self._known.get(name) if name else None
+        place = self._place_on(key(line), line)
+        if place is _NOWHERE:
+            return NULL
+        stamp = self._stamp_at(place, line)
+        return reader.dated(line) if stamp is None else reader.instant(stamp)[0]
+
+    def stamp(self, name: bytes, line: bytes) -> stamps.Stamp | None:
+        """Return the stamp that dates a line, whose key is `name`; None where there is none, or the line has to be read
+        as if it were the first of its kind."""
+        return self._stamp_at(self._place_on(name, line), line)
+
+    def _place_on(self, name: bytes, line: bytes) -> Place:
+        place = self._known.get(name) if name else _ANYWHERE
         if place is None:
-            if not name or not repeats(line):
-                return reader.dated(line)
+            if not repeats(line):
+                return _ANYWHERE
             if len(self._known) >= KEPT:
                 self._known.clear()
             place = self._known[name] = _place(name, line)
-        if place.begin >= 0:
-            stamp = self._stamp(line, place)
-            if stamp is not None and (place.body >= 0 or stamp.zone == "local"):
-                return reader.instant(stamp)
-        elif place is _NOWHERE:
-            return NULL
-        return reader.dated(line)
+        return place
+
+    def _stamp_at(self, place: Place, line: bytes) -> stamps.Stamp | None:
+        if place.begin < 0:
+            return None
+        stamp = self._stamp(line, place)
+        return stamp if stamp is not None and (place.body >= 0 or stamp.zone == "local") else None
 
     def _stamp(self, line: bytes, place: Place) -> stamps.Stamp | None:
         shape = place.shape

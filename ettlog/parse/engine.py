@@ -37,7 +37,8 @@ class Engine:
         self.patterns = patterns
         self.finder = Finder(patterns, steps=steps == ALL)
         self.book = Book(patterns)
-        self.recipes = Recipes(patterns, self.finder.literals)
+        self.dated = DatedLikes()
+        self.recipes = Recipes(patterns, self.finder.literals, self.dated.stamp)
         self._step_digits = digit_literals(one.anchor for one in patterns if one.kind == STEP)
         self.duds = Duds(patterns)
         self._gate_digits = digit_literals(self.finder.step_literals)
@@ -45,7 +46,6 @@ class Engine:
         self.steps = StepReader(
             patterns, lambda line: self.recipes.silent(line, self.finder.wanted(line)), self.likes.add
         )
-        self.dated = DatedLikes()
         self.tiers = self.book.tiers
         self.low_tiers = sorted({one.tier for one in patterns if one.tier > 1})
         self._rooms: list[tuple[bytearray, NDArray[np.bool_]]] = []

@@ -114,9 +114,9 @@ class LineReader:
             if inner is not None and inner.zone == "local":
                 self._clock.source.observe(stamp.us, inner)
 
-    def instant(self, stamp: clocks.Stamp) -> int:
-        """Return the instant of a stamp in microseconds UTC, or NULL."""
-        return self._clock.instant(stamp)[0]
+    def instant(self, stamp: clocks.Stamp) -> tuple[int, int]:
+        """Return the instant of a stamp in microseconds UTC, or NULL, and the number of its clock."""
+        return self._clock.instant(stamp)
 
     def dated(self, line: bytes) -> int:
         """Return the instant of any line in microseconds UTC, or NULL."""

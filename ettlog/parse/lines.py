@@ -12,7 +12,6 @@ Ints = NDArray[np.int64]
 MANY = 2048
 """Lines of a block from which all are listed: to count those between them would take longer."""
 
-
 PIECE = 1 << 16
 """Bytes that are looked at in one call."""
 
@@ -37,8 +36,8 @@ class Lines:
     def count(self) -> int:
         """Return how many lines there are."""
         if self._count is None:
-            self._count = self._newlines(0, self._end)
-        return self._count
+            self.numbers(())
+        return self._count or 0
 
     def at(self, places: Ints) -> Iterator[tuple[int, int, int]]:
         """Yield begin and end of the lines that some places (sorted) are on, each once, and its first place."""
@@ -52,20 +51,19 @@ class Lines:
         """Return the numbers of lines (from 0) that begin at some places, sorted."""
         if "ends" in self.__dict__ or len(begins) > MANY:
             return list(map(int, np.searchsorted(self.ends, np.array(begins, np.int64))))
-        numbers, number, done = [], 0, 0
-        for begin in begins:
-            number += self._newlines(done, begin)
-            done = begin
-            numbers.append(number)
-        self._count = number + self._newlines(done, self._end)
+        numbers, number, count, size = list[int](), 0, np.count_nonzero, len(begins)
+        room = self._room(PIECE)  # little room is used again and again: it stays near
+        for low in range(0, self._end, PIECE):
+            high, done = min(low + PIECE, self._end), 0
+            mask = np.equal(self._text[low:high], 10, out=room[: high - low])
+            while len(numbers) < size and begins[len(numbers)] < high:
+                at = begins[len(numbers)] - low
+                number += int(count(mask[done:at]))
+                done = at
+                numbers.append(number)
+            number += int(count(mask[done:]))
+        self._count = number
         return numbers
-
-    def _newlines(self, begin: int, end: int) -> int:
-        """Return how many lines end in `[begin, end)`; little room is used again and again: it stays near."""
-        text, found = self._text, 0
-        for low in range(begin, end, PIECE):
-            found += int(np.count_nonzero(text[low : min(low + PIECE, end)] == 10))
-        return found
 
     def _mask(self) -> NDArray[np.bool_]:
         return np.equal(self._text, 10, out=self._room(self._end))

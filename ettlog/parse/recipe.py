@@ -9,7 +9,7 @@ wrong: where something is not proved, or a digit that matters is another one, th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ettlog.parse import clock
@@ -17,6 +17,7 @@ from ettlog.parse.decode import Convert, combine, decoder
 from ettlog.parse.envelope import Prefix, walk
 from ettlog.parse.format import Pattern
 from ettlog.parse.line import Found, LineReader
+from ettlog.parse.stamp import Stamp
 from ettlog.parse.template import NULL, allowed
 from ettlog.parse.uniform import ZEROS, prove
 
@@ -74,16 +75,22 @@ class Recipe(NamedTuple):
     prefix: Prefix = Prefix(0, {})
     timeless: bool = False
     """Neither prefix nor body holds what could be a stamp."""
-    bare: bool = False
-    """No fact names a stamp either: what a line holds is told by its groups, and by the rank and node of a prefix."""
+    plain: bool = False
+    """No fact names a stamp: what a line holds is told by its groups, by the rank and node of its prefix, and by the
+    stamp that dates it."""
+
+
+StampOf = Callable[[bytes, bytes], Stamp | None]
+"""Returns the stamp that dates a line, given its key; None where its like were not seen."""
 
 
 class Recipes:
     """Reads event lines of many sources; remembers what it learnt."""
 
-    def __init__(self, patterns: Sequence[Pattern], literals: Sequence[bytes]) -> None:
-        """Keep the patterns, and the literals by which patterns are chosen."""
+    def __init__(self, patterns: Sequence[Pattern], literals: Sequence[bytes], stamp: StampOf | None = None) -> None:
+        """Keep the patterns, the literals by which patterns are chosen, and who knows the stamps of such lines."""
         self._patterns = patterns
+        self._stamp: StampOf = stamp or (lambda _name, _line: None)
         self._known: dict[bytes, Recipe] = {}
         self._once: set[bytes] = set()
         self._digits = digit_literals(literals)
@@ -127,9 +134,9 @@ class Recipes:
         body = line[prefix.end :]
         facts = tuple(self._fact(one, body, prefix.end) for one in found)
         timeless = "stamp" not in prefix.spans and not clock.may_be_dated(body)
-        bare = timeless and not any("stamp" in one.values for one in found)
-        bare = bare and not any(group[0] == "stamp" for fact in facts for group in fact.groups)
-        return Recipe(facts, tuple(checks), prefix, timeless, bare)
+        plain = not any("stamp" in one.values for one in found)
+        plain = plain and not any(group[0] == "stamp" for fact in facts for group in fact.groups)
+        return Recipe(facts, tuple(checks), prefix, timeless, plain)
 
     def _fact(self, found: Found, body: bytes, offset: int) -> Fact:
         pattern = self._patterns[found.pattern]
@@ -142,23 +149,26 @@ class Recipes:
         ]
         return Fact(found.pattern, (found.begin, found.end), pattern.constants, tuple(groups))
 
-    def read(self, recipe: Recipe, line: bytes, reader: LineReader) -> list[Found]:
-        """Return what is on a line of a recipe with facts."""
-        if not recipe.facts:
-            return []
-        if recipe.bare:
-            return [self._bare(fact, line, recipe.prefix) for fact in recipe.facts]
-        peeled = recipe.prefix.peeled(line)
+    def read(self, recipe: Recipe, name: bytes, line: bytes, reader: LineReader) -> list[Found]:
+        """Return what is on a line of a recipe with facts, whose key is `name`."""
+        facts, prefix = recipe.facts or (), recipe.prefix
+        if recipe.plain:
+            if recipe.timeless:
+                return [_found(fact, line, prefix, NULL, -1) for fact in facts]
+            stamp = self._stamp(name, line)
+            if stamp is not None:
+                return [_found(fact, line, prefix, *reader.instant(stamp)) for fact in facts]
+        peeled = prefix.peeled(line)
         return [
-            reader.finish(fact.pattern, _values(fact, line), peeled, 0, fact.span, recipe.timeless)
-            for fact in recipe.facts
+            reader.finish(fact.pattern, _values(fact, line), peeled, 0, fact.span, recipe.timeless) for fact in facts
         ]
 
-    def _bare(self, fact: Fact, line: bytes, prefix: Prefix) -> Found:
-        values = _values(fact, line)
-        if prefix.spans:
-            prefix.tell(line, values)
-        return Found(fact.pattern, values, NULL, -1, False, 0, *fact.span)
+
+def _found(fact: Fact, line: bytes, prefix: Prefix, ts: int, clock: int) -> Found:
+    values = _values(fact, line)
+    if prefix.spans:
+        prefix.tell(line, values)
+    return Found(fact.pattern, values, ts, clock, False, 0, *fact.span)
 
 
 def _values(fact: Fact, line: bytes) -> dict[str, int | str]:
