@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MEMORY_MIB = 1024
 """What DuckDB may hold in memory where no setting says more; beyond it goes to a private folder on disk."""
+SPILL_MIB = 10 << 10
+"""What that folder may hold of one connection where no setting says more; a disk that is full harms others too."""
 STORAGE = "v1.0.0"
 """Oldest DuckDB that can read the database files that are written."""
 COPIED = 500_000
@@ -34,17 +36,22 @@ ATTACHED = "snapshot"
 
 
 def connect(
-    folder: Path | None, file: Path | None = None, *, memory_mib: int = MEMORY_MIB, spill: str | None = None
+    folder: Path | None,
+    file: Path | None = None,
+    *,
+    memory_mib: int = MEMORY_MIB,
+    spill: str | None = None,
+    spill_mib: int = SPILL_MIB,
 ) -> duckdb.DuckDBPyConnection:
     """Return a connection that can read below `folder` only, installs nothing and cannot be reconfigured.
 
     `file` is a DuckDB database whose tables are to be read, and only read, under their plain names; raise LakeError
-    when it is none. It holds at most `memory_mib` in memory, and puts the rest into a private folder below `spill`, by
-    default the system's for temporary files; raise UsageError where none can be made there.
+    when it is none. It holds at most `memory_mib` in memory, and puts the rest, at most `spill_mib`, into a private
+    folder below `spill`, by default the system's for temporary files; raise UsageError where none can be made there.
     """
     import duckdb
 
-    connection = duckdb.connect(config=_config(memory_mib, spill))
+    connection = duckdb.connect(config=_config(memory_mib, spill, spill_mib))
     if file is not None:
         try:
             connection.execute("ATTACH " + quoted(str(file)) + f" AS {ident(ATTACHED)} (READ_ONLY)")
@@ -68,7 +75,9 @@ def create(file: Path) -> duckdb.DuckDBPyConnection:
     """Return a connection that writes a new database file which DuckDB from version `STORAGE` on can read."""
     import duckdb
 
-    return duckdb.connect(str(file), config={**_config(MEMORY_MIB, None), "storage_compatibility_version": STORAGE})
+    return duckdb.connect(
+        str(file), config={**_config(MEMORY_MIB, None, SPILL_MIB), "storage_compatibility_version": STORAGE}
+    )
 
 
 def attached(connection: duckdb.DuckDBPyConnection) -> set[str]:
@@ -77,12 +86,13 @@ def attached(connection: duckdb.DuckDBPyConnection) -> set[str]:
     return {name for (name,) in connection.execute(query, [ATTACHED]).fetchall()}
 
 
-def _config(memory_mib: int, spill: str | None) -> dict[str, str | bool | int | float | list[str]]:
+def _config(memory_mib: int, spill: str | None, spill_mib: int) -> dict[str, str | bool | int | float | list[str]]:
     return {
         "memory_limit": f"{memory_mib}MiB",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "temp_directory": str(_spill(spill)),
+        "max_temp_directory_size": f"{spill_mib}MiB",
     }
 
 
@@ -272,7 +282,7 @@ def make(con: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
             "what is made of the facts does not fit into memory",
             where=f"relation {name}",
             why=(str(error).strip().splitlines() or ["the system gives no more memory"])[0],
-            todo="allow more with --memory-limit SIZE, or name a folder with more room with --spill FOLDER",
+            todo="allow more with --memory-limit SIZE or limits.spill_size, or name a larger disk with --spill FOLDER",
         ) from error
 
 

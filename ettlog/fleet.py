@@ -54,7 +54,9 @@ def open(  # noqa: A001 - the name of the public call
     lake = Lake.open(path)
     config = config or settings.load(lake_copy=lake.config_path)
     memory = config.number("limits.memory") or database.MEMORY_MIB
-    connection = database.connect(lake.path, memory_mib=memory, spill=config.text("limits.spill"))
+    most = config.number("limits.spill_size") or database.SPILL_MIB
+    spill = config.text("limits.spill")
+    connection = database.connect(lake.path, memory_mib=memory, spill=spill, spill_mib=most)
     if chosen:
         from ettlog.engine.fleet import EngineFleet
 

@@ -25,7 +25,10 @@ CHUNK = 8 << 20
 """Bytes that are brought at once."""
 TIMEOUT_S = 30
 """Seconds without an answer of the store after which a request is given up."""
-SECRET = re.compile(r"[^\s'\"]*(?:key|token|secret|signature|credential)[^\s'\"]*\s*[=:]\s*[^\s'\"]+", re.IGNORECASE)
+WORD = re.compile(r"[^\s'\"]+(?:(?<=[=:])\s+[^\s'\"]+|\s+[=:]\s*[^\s'\"]+)?")
+"""A word of what a library says, with the value behind it that it names."""
+SECRETS = ("key", "token", "secret", "signature", "credential")
+"""What the name of a secret holds."""
 
 
 class Object(NamedTuple):
@@ -130,6 +133,17 @@ def _shown(path: Path) -> str:
     return re.sub(r"//[^/@]*@", "//...@", SCHEME.sub(r"\1://", str(path), count=1))
 
 
+def hushed(said: str) -> str:
+    """Return what a library says, without the words that name a secret and its value."""
+    return WORD.sub(_hushed, said)
+
+
+def _hushed(word: re.Match[str]) -> str:
+    low = word[0].lower()
+    end = max(low.rfind("="), low.rfind(":"))
+    return "..." if any(0 <= low.find(name) < end for name in SECRETS) else word[0]
+
+
 @contextlib.contextmanager
 def _told(path: Path, what: str) -> Iterator[None]:
     """Make a UsageError in four parts, without credentials, of what a store's library raises."""
@@ -138,7 +152,7 @@ def _told(path: Path, what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException, ValueError) as error:
-        said = SECRET.sub("...", str(error).strip().partition("\n")[0])[:300]
+        said = hushed(str(error).strip().partition("\n")[0])[:300]
         raise UsageError(
             what, where=_shown(path), why=said or type(error).__name__,
             todo="see that it exists and that the environment holds credentials, region and endpoint for it",

@@ -106,7 +106,8 @@ def _part(fleet: Fleet, number: int, needed: Iterable[str], memory_mib: int) -> 
     """Return a fleet over the jobs of one portion, with all that relations behind step lines need."""
     place = fleet.lake.path if fleet.lake else None
     spill = fleet.config.text("limits.spill") if fleet.config else None
-    con = database.connect(place, memory_mib=memory_mib, spill=spill)
+    most = (fleet.config.number("limits.spill_size") if fleet.config else None) or database.SPILL_MIB
+    con = database.connect(place, memory_mib=memory_mib, spill=spill, spill_mib=most)
     for name in needed:
         shape = fleet.shape(name)
         if name == "step" and fleet.lake:

@@ -39,13 +39,13 @@ RULES: dict[str, str] = {
 leave a sentence readable."""
 
 _SUFFIXES = re.compile(
-    r"(?:\.(?:log|txt|out|err|stdout|stderr|gz|zst|bz2|xz|lz4|jsonl?|csv|tsv|ya?ml|toml|md|parquet|pt|ckpt|distcp))+\Z"
+    r"(?:\.(?:log|txt|out|err|stdout|stderr|gz|zst|bz2|xz|lz4|jsonl?|csv|tsv|ya?ml|toml|md|parquet|pt|ckpt|distcp)){1,8}\Z"
 )
 _EVIDENCE = re.compile(r"(.*):(\d+(?: \([^()]*\))?)\Z", re.DOTALL)
 _HOME = re.compile(r"(?:^|/)(?:home|users|Users)/([^/]+)")
-_PATHLIKE = re.compile(r"(?:\w+:/)?[~.\w@+=,%-]*(?:/[.\w@+=,%-]+)+/?")
+_PATHLIKE = re.compile(r"(?:(?<!\w)\w+:/|(?<![~.\w@+=,%-]))[~.\w@+=,%-]*(?:/[.\w@+=,%-]+)+/?")
 _ADDRESS = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 
 
 @dataclass

@@ -261,6 +261,7 @@ KEYS: tuple[Key, ...] = (
     Key("limits.depth", _number(1, 256), 32, "folders inside each other that are looked into"),
     Key("limits.memory", _memory, 1024, "memory that questions may take; what is beyond it goes to disk"),
     Key("limits.spill", _text, None, "folder for what memory cannot hold; by default the system's for temporary files"),
+    Key("limits.spill_size", _memory, 10 << 10, "disk that a question may take beside its memory"),
     Key("limits.sql_seconds", _number(1, 86_400), 300, "seconds that a query of `ettlog sql` may take"),
 )
 KEY_BY_NAME: dict[str, Key] = {key.name: key for key in KEYS}

@@ -108,3 +108,54 @@ def test_a_repeated_first_start_passes_all_through(before: float, after: float) 
 def test_arrays_are_answered_element_by_element() -> None:
     """An array of NoF gives an array of factors."""
     assert cascade.factor(np.array([0.0, 2.0, 3.0])).tolist() == [1.0, 3.0, 4.0]
+
+
+def test_the_formula_counts_one_first_start_and_each_recovery() -> None:
+    """TTS 2 h, three recoveries of 4 h in 100 h: 1 - 14 / 100 = .86."""
+    assert cascade.ett_formula(2.0, 3.0, 4.0, 100.0) == pytest.approx(0.86)
+
+
+def slow_recoveries(effective: float, work: float) -> tuple[float, int]:
+    """Replay a fault at 10 h that comes again each time the job has run as long as it did in all.
+
+    Each recovery then costs one hour less than that time, so that one hour of work is done between two faults.
+    """
+    now = [cascade.Launch(1, 9, 0, 0, False), cascade.Launch(1, effective, 0, 0, True)]
+    return cascade.replay(now, [now[0], now[1]._replace(cost=11 + effective - 1)], work=work)
+
+
+@pytest.mark.parametrize(
+    ("effective", "work", "wall", "recoveries"),
+    [
+        # 9 h until the first fault, then an hour in each of 49 rounds of 60 h: 10 + 48 x 60 + 59 + 1
+        (49, 1.0, 2950, 49),
+        # an hour more is the 51st round
+        (50, 1.0, math.inf, 50),
+        # 108 h of work, 9 + 99 x 1, may take 100 rounds of 56 h: 10 + 98 x 56 + 55 + 1
+        (45, 2.0, 5554, 99),
+    ],
+)
+def test_faults_are_repeated_fifty_times_for_each_work_of_the_job(
+    effective: float, work: float, wall: float, recoveries: int
+) -> None:
+    """Work that is done to the hour when a fault comes is done; work beyond the last round never ends."""
+    assert slow_recoveries(effective, work) == pytest.approx((wall, recoveries))
+
+
+def test_without_work_no_fault_is_met_not_even_while_starting() -> None:
+    """The fault at 10 h would cut a start of 15 h short; nothing is left to do, and the start alone is paid."""
+    now = [cascade.Launch(1, 9, 0, 0, False), cascade.Launch(1, 9, 0, 0, True)]
+    assert cascade.replay(now, [now[0]._replace(cost=15), now[1]], work=0.0) == (15, 0)
+
+
+def test_a_start_without_a_loop_runs_at_the_pace_of_the_job() -> None:
+    """9 of 12 h are new: pace 3/4. 6 h of work until the fault at 13 h, the other 3 h take 4 h: 13 + 1 + 4."""
+    now = [cascade.Launch(1, 9, 3, 0, False), cascade.Launch(1, 0, 0, 0, True)]
+    assert cascade.replay(now, [now[0]._replace(cost=5), now[1]]) == pytest.approx((18, 1))
+
+
+def test_a_job_that_makes_no_step_ends_only_when_there_is_nothing_to_do() -> None:
+    """5 h of lost steps alone: without work 2 + 1 h of start and end remain; half an hour of work is never done."""
+    idle = [cascade.Launch(2, 0, 5, 1, False)]
+    assert cascade.replay(idle, idle) == (3, 0)
+    assert cascade.replay([idle[0]._replace(effective=0.5)], idle) == (math.inf, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from ettlog import manifest
 from ettlog.errors import LakeError
 from ettlog.manifest import DataFile, SourceEntry
+from ettlog.schema import LAKE_VERSION
 
 KEY_A, KEY_B = "a" * 32, "b" * 32
 FILE = DataFile("0" * 64, 321, 7)
@@ -176,3 +178,92 @@ def test_no_manifest_is_an_empty_state(tmp_path: Path) -> None:
     """A lake that was never written to has no sources and no problems."""
     state = manifest.read(tmp_path / "none.jsonl")
     assert (state.sources(), state.problems, state.size) == ([], [], 0)
+
+
+def test_what_says_nothing_is_not_written() -> None:
+    """Empty texts, fields without a value and an empty list of names that were are left out; counts of 0 are told."""
+    line = manifest.encode(SourceEntry("remove", "logs/a.log"))
+    counted = '"bytes":0,"lines":{},"n_lines":0,"files":{},"formats":{}'
+    told = '"inferences":[],"unmatched":{},"hints":{},"clock":"none","parser":0'
+    body = f'{{"v":{LAKE_VERSION},"op":"remove","path":"logs/a.log",{counted},{told}'.encode()
+    assert line == body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+    assert b'"was":["logs/b.log"]' in manifest.encode(SourceEntry("add", "logs/a.log", KEY_A, was=("logs/b.log",)))
+
+
+def test_a_line_without_counts_has_none() -> None:
+    """A line that tells operation, path and key alone is read, with nothing counted."""
+    found = manifest.decode(signed({"v": 1, "op": "add", "path": "logs/a.log", "key": KEY_A}))
+    assert (found.bytes, found.n_lines, found.parser, found.lines, found.was) == (0, 0, 0, {}, ())
+
+
+def test_an_entry_does_not_change() -> None:
+    """Entries are shared by all that a lake is asked."""
+    with pytest.raises(FrozenInstanceError):
+        entry("logs/a.log").bytes = 11  # type: ignore[misc]
+
+
+def test_shapes_of_lines_are_in_the_order_of_their_count_then_their_text() -> None:
+    """The most frequent one first; of two that are as frequent, the one that sorts first."""
+    line = manifest.encode(entry("logs/a.log", unmatched={"b": 1, "a": 1, "c": 2}))
+    assert b'"unmatched":{"c":2,"a":1,"b":1}' in line
+
+
+def test_a_number_that_is_none_is_not_written() -> None:
+    """JSON knows no NaN, and no reader of a manifest shall have to."""
+    with pytest.raises(ValueError, match="JSON"):
+        manifest.encode(entry("logs/a.log", lines={"matched": float("nan")}))
+
+
+@pytest.mark.parametrize("field", ["bytes", "first_us", "last_us"])
+def test_the_largest_number_of_a_column_is_taken_and_the_next_is_not(field: str) -> None:
+    """64 bits with a sign hold 9,223,372,036,854,775,807; an instant is a whole number."""
+    record: dict[str, object] = {"v": 1, "op": "add", "path": "logs/a.log", "key": KEY_A}
+    most = 9_223_372_036_854_775_807
+    assert getattr(manifest.decode(signed({**record, field: most})), field) == most
+    for wrong in (most + 1, 1.5, True):
+        with pytest.raises(manifest.DamagedError, match="that is none"):
+            manifest.decode(signed({**record, field: wrong}))
+
+
+def test_a_torn_line_is_named_by_its_number_and_the_rest_measured(tmp_path: Path) -> None:
+    """The third of three lines is torn: the bytes of two are whole, and none that has an end is left out."""
+    lines = manifest.encode(entry("logs/a.log")) + manifest.encode(entry("logs/b.log", KEY_B))
+    state = manifest.read(write(tmp_path, lines + b'{"v":1,"op"'))
+    assert [text.partition(":")[2].split(":")[0] for text in state.problems] == ["3"]
+    assert (state.whole_bytes, state.size, state.left_out, state.unended) == (len(lines), len(lines) + 11, 0, False)
+
+
+def test_a_line_that_lacks_its_newline_alone_counts(tmp_path: Path) -> None:
+    """It is whole; the next ingest ends it."""
+    lines = manifest.encode(entry("logs/a.log")) + manifest.encode(entry("logs/b.log", KEY_B))[:-1]
+    state = manifest.read(write(tmp_path, lines))
+    assert (sorted(state.current), state.problems, state.unended) == (["logs/a.log", "logs/b.log"], [], True)
+
+
+def test_chains_name_what_each_change_superseded(tmp_path: Path) -> None:
+    """The second line supersedes the first; one that only half says so tells of no change; damage is passed."""
+    grown = entry("logs/a.log", KEY_B, supersedes=KEY_A, relation="grown")
+    lines = [entry("logs/a.log"), grown, entry("logs/c.log", relation="grown"), entry("logs/d.log", supersedes=KEY_B)]
+    path = write(tmp_path, b"damaged\n".join(manifest.encode(one) for one in lines))
+    assert manifest.chains(path) == {("logs/a.log", KEY_B): (KEY_A, "grown")}
+
+
+def test_sound_lines_are_kept_as_they_stand_and_ended(tmp_path: Path) -> None:
+    """What is damaged goes; a line with a foreign end, and one without any, end as all others do."""
+    one, other = manifest.encode(entry("logs/a.log")), manifest.encode(entry("logs/b.log", KEY_B))
+    path = write(tmp_path, one[:-1] + b"\r\n" + b"damaged\n" + other[:-1])
+    assert manifest.sound_lines(path) == one + other
+
+
+def test_an_unknown_table_is_named_by_its_first_40_characters() -> None:
+    """Whatever a line holds, what is said of it stays short."""
+    record = {
+        "v": 1,
+        "op": "add",
+        "path": "a",
+        "key": KEY_A,
+        "files": {"x" * 41: {"sha256": "", "bytes": 0, "rows": 0}},
+    }
+    with pytest.raises(manifest.DamagedError) as told:
+        manifest.decode(signed(record))
+    assert str(told.value) == f"it names the unknown table '{'x' * 40}'"

@@ -8,9 +8,21 @@ from pathlib import Path
 
 import pytest
 
+import ettlog
 from ettlog import config, database
-from ettlog.errors import UsageError
+from ettlog.errors import LakeError, UsageError
+from ettlog.ingest import IngestOptions
 from tests.conftest import ROOT
+from tests.ingesting import accounting
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Return a lake of one small log."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/sacct.txt").write_text(accounting(1))
+    ettlog.ingest([tmp_path / "logs"], tmp_path / "lake", options=IngestOptions(workers=1))
+    return tmp_path / "lake"
 
 
 @pytest.mark.parametrize(("text", "mib"), [("128MiB", 128), ("4GiB", 4096), ("4 GB", 3814), ("512MB", 488)])
@@ -34,6 +46,24 @@ def test_a_connection_keeps_to_its_limit_and_folder(tmp_path: Path) -> None:
     assert memory == "256.0 MiB"
     assert Path(folder).parent == tmp_path
     assert Path(folder).stat().st_mode & 0o777 == 0o700
+
+
+def test_what_does_not_fit_into_the_folder_ends_in_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    """3 million rows of 20 bytes in an order of chance: neither 64 MiB nor 1 MiB of disk beside do; 1 GiB does."""
+    rows = "SELECT hash(range) AS at, repeat('x', 20) || range AS text FROM range(3_000_000) ORDER BY 1"
+    small, large = (database.connect(None, memory_mib=64, spill=str(tmp_path), spill_mib=most) for most in (1, 1024))
+    with pytest.raises(LakeError, match=r"limits\.spill_size"):
+        database.make(small, "sorted", rows)
+    database.make(large, "sorted", rows)
+    assert large.execute("SELECT count(*) FROM sorted").fetchone() == (3_000_000,)
+
+
+def test_the_disk_that_questions_take_is_bounded(lake: Path) -> None:
+    """10 GiB where nothing is said, else what `limits.spill_size` says, for a fleet of any lake."""
+    asked = "SELECT current_setting('max_temp_directory_size')"
+    for flags, size in (({}, "10.0 GiB"), ({"limits.spill_size": "256MiB"}, "256.0 MiB")):
+        fleet = ettlog.open(lake, config.load(flags=flags, environ={}))
+        assert fleet.connection.execute(asked).fetchone() == (size,)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -135,3 +135,18 @@ def test_nothing_of_the_credentials_is_in_the_lake(tmp_path: Path) -> None:
     ingest(["s3://fleet/logs"], tmp_path / "lake")
     whole = b"".join(held(tmp_path / "lake").values())
     assert not [word for word in (KEY, SECRET, os.environ["AWS_ENDPOINT_URL"]) if word.encode() in whole]
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("GET https://b/x?X-Amz-Signature=abc&y=1 failed", "GET ... failed"),
+        ("the secret = hush here", "the ... here"),
+        ("key= hush here", "... here"),
+        ("no token was sent", "no token was sent"),
+        ("a note: the secret door", "a note: the secret door"),
+    ],
+)
+def test_what_a_library_says_loses_each_secret_that_it_names(said: str, shown: str) -> None:
+    """A word that names a secret goes with its value, however blanks stand about the sign between them."""
+    assert objects.hushed(said) == shown

@@ -50,8 +50,8 @@ SECRETS: tuple[Kind, ...] = (
     _kind("signature of a Google URL", "x-goog- googleaccessid", r"(?i)((?:X-Goog-(?:Signature|Credential)|GoogleAccessId)(?:=|%3D))[^\s&\"'<>]+", rb"\1***"),
     _kind("Azure SAS", "sig= sig%3d", r"(?i)([?&;]sig(?:=|%3D))[^\s&\"'<>]+", rb"\1***"),
     _kind("secret in a query", "token= key= secret= signature= password= code=", r"(?i)([?&](?:access_|auth_|id_|refresh_|private_|api_?)?(?:token|key|secret|signature|password|code)=)[^\s&\"'<>]+", rb"\1***"),
-    _kind("name and password in a URL", "://", r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s/@:\"'<>]*:[^\s/@\"'<>]*@", rb"\1***@"),
-    _kind("name or token in a URL", "://", r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s/@:\"'<>]{2,}@", rb"\1***@"),
+    _kind("name and password in a URL", "://", r"([A-Za-z0-9+.-]://)[^\s/@:\"'<>]*:[^\s/@\"'<>]*@", rb"\1***@"),
+    _kind("name or token in a URL", "://", r"([A-Za-z0-9+.-]://)[^\s/@:\"'<>]{2,}@", rb"\1***@"),
     _kind("authorization header", "authorization", r"(?i)(\b(?:proxy-)?authorization[\"']?\s*[=:]\s*[\"']?)(?:[A-Za-z-]{2,20}\s+)?[^\s\"',;]+", rb"\1***"),
     _kind("bearer token", "bearer", r"(?i)(\bbearer[\s:=]+)[A-Za-z0-9._~+/-]{8,}=*", rb"\1***"),
     _kind("basic credentials", "basic", r"(?i)(\bbasic\s+)(?=[A-Za-z0-9+/]*[A-Z0-9=])[A-Za-z0-9+/]{12,}={0,2}", rb"\1***"),
@@ -61,7 +61,7 @@ SECRETS: tuple[Kind, ...] = (
     _kind("secret on a command line", "-pass -token -secret -key -credential _pass _token _secret _key", r"(--?(?:[A-Za-z][A-Za-z_-]{0,30}?[_-])??(?i:pass(?:word|wd|phrase)?|token|secret|api[_-]?key|(?:access|account|auth|private|secret)[_-]?key|credentials?)[ =]+[\"']?)" + _NOTHING + r"[^\s\"'-][^\s\"']{5,}", rb"\1***"),
     _kind("named secret", "pass _pwd secret key credential auth", rf"((?:{_KEYS})(?:[_-](?:id|value|str(?:ing)?))?{_NAMED})(?!\d{{1,9}}\b|\d*\.\d+\b|[A-Z]+(?:_[A-Z]+)+\b){_NOTHING}{_VALUE}{{4,}}", rb"\1***"),
     _kind("named token", "token", rf"([Tt](?i:oken)(?<!(?i:pad|eos|bos|unk|cls|sep|eot|eod|eom|new)[_-]\w{{5}})(?<!(?i:mask|last|next|stop)[_-]\w{{5}})(?<!(?i:image|first)[_-]\w{{5}})(?<!(?i:special)[_-]\w{{5}}){_NAMED}){_NOTHING}(?=[^\s\"',;]{{20}}|[^\s\"',;]*\d)(?=[^\s\"',;]*[A-Za-z])(?!\d[\d.,]*[a-zA-Z]{{0,3}}\b){_VALUE}{{4,}}", rb"\1***"),
-    _token("JWT", "eyJ", r"eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?"),
+    _token("JWT", "eyJ", r"eyJ[\w-]{8,2048}+\.[\w-]{4,}(?:\.[\w-]*)?"),
     _token("Neptune, Grafana and like JSON in base64", "eyJhcGlf eyJrIjoi eyJhdXRo", rf"eyJ(?:hcGlf|rIjoi|hdXRo){_B64}{{16,}}=*"),
     _token("Hugging Face", "hf_ api_org_", r"(?:hf|api_org)_[A-Za-z0-9]{16,}"),
     _kind("Weights & Biases", "wandb", r"(?i)(wandb[^\n]{0,20}\blogin\b[^\n]{0,40}?|wandb[^\n]{0,40}\bkey\b[^\n]{0,12}?)\b[0-9a-f]{40}\b|wandb_v\d_[A-Za-z0-9_]{20,}", rb"\1***"),
@@ -89,7 +89,7 @@ SECRETS: tuple[Kind, ...] = (
     _token("Grafana", "glsa_ glc_", r"gls?[ac]_[\w+/=-]{20,}"),
     _token("New Relic", "NRAK- NRII-", r"NR(?:AK|II)-[\w-]{20,}"),
     _token("Sentry", "sntrys_ sntryu_", r"sntry[su]_[\w+/=-]{20,}"),
-    _token("model hosts", "r8_ gsk_ pcsk_ pplx- xai- lsv2_ rpa_ fw_ tgp_v1_ csk-", r"(?:r8_|gsk_|pcsk_|pplx-|xai-|lsv2_(?:pt|sk)_|rpa_|fw_|tgp_v1_|csk-)(?=[\w-]*\d)[\w-]{24,}"),
+    _token("model hosts", "r8_ gsk_ pcsk_ pplx- xai- lsv2_ rpa_ fw_ tgp_v1_ csk-", r"(?:r8_|gsk_|pcsk_|pplx-|xai-|lsv2_(?:pt|sk)_|rpa_|fw_|tgp_v1_|csk-)(?=[\w-]{0,64}\d)[\w-]{24,}"),
     _token("Tailscale", "tskey-", r"tskey-[a-z]+-[\w-]{12,}"),
     _token("Atlassian, Linear, Notion, Shopify", "ATATT3 lin_api_ ntn_ shpat_", r"(?:ATATT3|lin_api_|ntn_|shpat_)[\w=-]{24,}"),
     _kind("Telegram bot", ":aa", r"(?<![\w:])\d{8,10}:AA[\w-]{32,}"),
@@ -106,7 +106,7 @@ PERSONAL: tuple[Kind, ...] = (
     _kind("named user", "user login logname", r"([UuLl](?<![A-Za-z]\w)(?i:ser_?name|ser|ogname|ogin)" + _NAMED + r")(?!<|\d+\b)" + _NOTHING + r"[A-Za-z_.][\w.@\\-]+", rb"\1<user>"),
     _kind("named host", "host node addr", r"([HhNnMm](?<![A-Za-z]\w)(?i:ost_?name|ost|ode_?name|ode_?list|aster_addr)" + _NAMED + r")(?!<|\d+\b|(?i:localhost)\b)" + _NOTHING + r"[A-Za-z0-9][\w.,\[\]-]+", rb"\1<host>"),
     _kind("IPv4 address", "", r"(?<![\w.+-])(?<!ersion )(?<!ersion: )(?!127\.|0\.0\.0\.0|255\.)(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.]\d|\d|-\w|\+)", b"<ip>", need=r"\.\d{1,3}\.\d{1,3}\.\d"),
-    _kind("IPv6 address", "", r"(?i)(?<![\w.])(?=[0-9a-f:]*\d)(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:[0-9a-f]{1,4}:){1,6}:(?:[0-9a-f]{1,4}:){0,5}[0-9a-f]{1,4}|::(?:ffff:)(?:\d{1,3}\.){3}\d{1,3})(?![\w:])", b"<ip>", need=r":[0-9a-f]{0,4}:[0-9a-f]{0,4}"),
+    _kind("IPv6 address", "", r"(?i)(?<![\w.])(?=[0-9a-f:]{0,45}\d)(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:[0-9a-f]{1,4}:){1,6}:(?:[0-9a-f]{1,4}:){0,5}[0-9a-f]{1,4}|::(?:ffff:)(?:\d{1,3}\.){3}\d{1,3})(?![\w:])", b"<ip>", need=r":[0-9a-f]{0,4}:[0-9a-f]{0,4}"),
 )  # fmt: skip
 """What tells who somebody is, or where."""
 

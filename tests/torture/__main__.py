@@ -56,9 +56,10 @@ def _watched(area: Area, scope: Scope) -> Run:
     """Run one area and say on stderr how it went, failure by failure."""
     done = run(area, Scope(scope.folder / area.module / area.name, scope.full, scope.seed))
     shutil.rmtree(scope.folder / area.module, ignore_errors=True)
-    print(f"{area.name:10} {done.seconds:7.1f} s  {len(done.outcome.failures)} failures", file=sys.stderr, flush=True)
-    for sentence in (*done.outcome.failures, *(f"skipped: {text}" for text in done.outcome.skipped)):
-        print(f"    {sentence}", file=sys.stderr, flush=True)
+    skipped = (f"skipped: {text}" for text in done.outcome.skipped)
+    head = f"{area.name:10} {done.seconds:7.1f} CPU s  {len(done.outcome.failures)} failures"
+    for sentence in (head, *(f"    {text}" for text in (*done.outcome.failures, *skipped))):
+        print(sentence, file=sys.stderr, flush=True)
     return done
 
 

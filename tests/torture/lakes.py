@@ -14,6 +14,16 @@ from ettlog.lake import Lake
 from tests.ingesting import accounting, tree
 
 SETTINGS = "[limits]\ndepth = {}\n"
+TRAINER = """\
+2031-05-06 08:00:00 torchrun: launching 8 processes
+[2031-05-06 08:01:40] iteration       10/     500 | consumed samples:         1280 | elapsed time per iteration (ms): \
+1000.0 | learning rate: 1.000E-04 | global batch size:   128 | lm loss: 9.1E+00 | loss scale: 1.0 | grad norm: 1.000 | \
+number of skipped iterations:   0 | number of nan iterations:   0 |
+[2031-05-06 08:01:50] iteration       20/     500 | consumed samples:         2560 | elapsed time per iteration (ms): \
+1000.0 | learning rate: 1.000E-04 | global batch size:   128 | lm loss: 8.7E+00 | loss scale: 1.0 | grad norm: 1.000 | \
+number of skipped iterations:   0 | number of nan iterations:   0 |
+  successfully saved checkpoint from iteration      20 to /ckpt/owl
+"""
 
 
 def first(folder: Path) -> None:
@@ -56,11 +66,19 @@ def rotated(folder: Path) -> None:
     (logs / "copy.txt").unlink()
 
 
+def trained(folder: Path) -> None:
+    """Lay out logs of accounting and of a trainer that were never ingested: allocations, events and steps."""
+    first(folder)
+    (folder / "logs/owl-17").mkdir()
+    (folder / "logs/owl-17/train.log").write_text(TRAINER)
+
+
 SCENARIOS: dict[str, Callable[[Path], None]] = {
     "first": first,
     "grown": grown,
     "reparsed": reparsed,
     "rotated": rotated,
+    "trained": trained,
 }
 
 

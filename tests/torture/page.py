@@ -29,7 +29,7 @@ BESIDE = """## Beside these
 def table(runs: Sequence[Run]) -> str:
     """Return a Markdown table, one row an area, and the sum."""
     used = [unit for unit in UNITS if any(one.outcome.counts[unit] for one in runs)]
-    head = ["area", "what", "floor", *used, "run", "failures", "not tried", "seconds"]
+    head = ["area", "what", "floor", *used, "run", "failures", "not tried", "CPU seconds"]
     lines = ["| " + " | ".join(head) + " |", "|---|---|---|" + "---:|" * len(used) + "---|" + "---:|" * 3]
     for one in runs:
         counts = [_number(one.outcome.counts[unit]) for unit in used]

@@ -45,7 +45,7 @@ def test_the_table_sums_its_rows() -> None:
     first.counts.update(faults=1200)
     second.counts.update(faults=34, states=5)
     lines = page.table([Run(area, first, 1.4), Run(area, second, 2.0)]).splitlines()
-    assert lines[0] == "| area | what | floor | faults | states | run | failures | not tried | seconds |"
+    assert lines[0] == "| area | what | floor | faults | states | run | failures | not tried | CPU seconds |"
     assert lines[2] == "| X | a title | 1 faults | 1,200 | - | full | 0 | - | 1 |"
     assert lines[-1] == "| all |  |  | 1,234 | 5 |  | 1 | - | 3 |"
 
