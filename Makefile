@@ -23,11 +23,11 @@ $(VENV)/.installed: $(VENV)/.made setup.cfg pyproject.toml
 	$(BIN)/pip install -q --disable-pip-version-check -e .
 	@touch $@
 
-# Every file that is installed has the hash that the lock names; `make LOCK= test` takes the newest versions instead.
+# Every file that is installed has the hash that the lock names and is a wheel, but for pyspark-client, which has none; `make LOCK= test` takes the newest versions instead.
 LOCK ?= requirements/test.txt
 
 $(VENV)/.testing: $(VENV)/.made setup.cfg pyproject.toml requirements/test.txt
-	@if [ -n "$(LOCK)" ]; then set -x; $(BIN)/pip install -q --disable-pip-version-check --only-binary :all: --require-hashes -r "$(LOCK)" && \
+	@if [ -n "$(LOCK)" ]; then set -x; $(BIN)/pip install -q --disable-pip-version-check --only-binary :all: --no-binary pyspark-client --require-hashes -r "$(LOCK)" && \
 	  $(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
 	else set -x; $(BIN)/pip install -q --disable-pip-version-check -e '.[test]'; fi
 	@touch $@ $(VENV)/.installed

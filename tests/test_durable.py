@@ -23,7 +23,12 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def watch(holder: Any, name: str, told: Callable[..., str]) -> None:
         real = getattr(holder, name)
-        monkeypatch.setattr(holder, name, lambda *a, **k: (made.append(f"{name} {told(*a)}"), real(*a, **k))[1])
+
+        def watched(*words: Any, **more: Any) -> Any:
+            made.append(f"{name} {told(*words)}")
+            return real(*words, **more)
+
+        monkeypatch.setattr(holder, name, watched)
 
     watch(os, "fsync", lambda handle: Path(f"/proc/self/fd/{handle}").readlink().name)
     watch(os, "link", lambda _old, new: new.name)

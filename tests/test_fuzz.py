@@ -64,4 +64,4 @@ def test_a_python_without_atheris_says_that_nothing_was_fuzzed(
 
 def test_a_build_fuzzes() -> None:
     """What a continuous build runs gives each target some seconds."""
-    assert "make fuzz FUZZ_SECONDS=3 FUZZ_FLAGS=--if-there" in (ROOT / ".ci/run").read_text()
+    assert "make fuzz FUZZ_SECONDS=2 FUZZ_FLAGS=--if-there" in (ROOT / ".ci/run").read_text()
