@@ -74,7 +74,7 @@ def fleet(*logs: Log, alloc: Iterable[Mapping[str, Any]] = (), config: Config | 
     """Return a fleet over logs and scheduler records."""
     records = list(alloc)
     keys = dict.fromkeys(row["key"] for row in records)
-    sources = [log.source for log in logs] + [
+    sources = [{"n_lines": log.line} | log.source for log in logs] + [
         {"key": key, "path": f"logs/{key}.sacct", "state": "whole"} for key in keys
     ]
     return Fleet.from_tables(

@@ -134,3 +134,19 @@ def test_old_fairseq_names_its_gpus(tmp_path: Path) -> None:
     """Before it logged, it printed behind a bar; a sentence about training on something is no world size."""
     assert [row["world"] for row in events(tmp_path, "| training on 4 GPUs")] == [4]
     assert events(tmp_path, "We are training on 4 GPUs of the cluster") == []
+
+
+def test_jax_names_what_it_compiles_and_where_it_found_it(tmp_path: Path) -> None:
+    """Tracing, lowering and compiling have a time each; a look-up that hits or misses has none."""
+    head = "2031-03-09 08:04:{},125 - WARNING - {}".format
+    lines = (
+        head(10, "Finished tracing + transforming train_step for pjit in 1.25 sec"),
+        head(11, "Finished jaxpr to MLIR module conversion jit(train_step) in 0.5 sec"),
+        head(12, "PERSISTENT COMPILATION CACHE MISS for 'jit_train_step' with key 'jit_train_step-0a1b'"),
+        head(55, "Finished XLA compilation of jit(train_step) in 41.75 sec"),
+        head(56, "Persistent compilation cache hit for 'jit_init'"),
+    )
+    assert [(row["kind"], row["duration_us"]) for row in events(tmp_path, *lines)] == [
+        ("compile", 1_250_000), ("compile", 500_000), ("cache_miss", None), ("compile", 41_750_000),
+        ("cache_hit", None),
+    ]  # fmt: skip

@@ -63,6 +63,14 @@ def test_workers_without_steps_before_the_first_launcher_are_no_launch() -> None
     assert number(marks, [15]) == [1, 10, 20, 40]
 
 
+def test_an_agent_behind_a_copy_of_the_workers_lines_opens_the_next_launch() -> None:
+    """A collector sends a worker's first line and its end twice: the agent's next line is not that of a late rank."""
+    agent, worker, end = ("a", None, None), ("w", None, None), ("e", None, None)
+    once = [Mark(1, 3, False, agent), Mark(2, WORKER, False, worker), Mark(5, END, True, end)]
+    again = [Mark(7, WORKER, False, worker), Mark(10, END, True, end)]
+    assert number([*once, *again, Mark(12, 3, False, agent), Mark(13, WORKER, False, worker)], []) == [1, 7, 12]
+
+
 def test_a_crash_loop_that_only_agents_announce_is_several_launches() -> None:
     """An agent announces, its worker shows and dies before any step; the agent that announces again opens a launch."""
     agent, worker, end = ("a", None, None), ("w", None, None), ("e", None, None)

@@ -124,6 +124,34 @@ def test_a_step_takes_the_stamp_of_its_dated_twin(tmp_path: Path) -> None:
     assert [(row["step"], row["ts"]) for row in rows] == [(4, NOON + 9_250_000)]
 
 
+def _twin(step: int, second: int) -> str:
+    return TWIN.replace("12:00:09", f"12:00:{second:02d}").replace("step=4", f"step={step}")
+
+
+def test_a_dated_line_at_either_end_is_kept_for_the_file_beside_it(tmp_path: Path) -> None:
+    """Of a log cut between the two lines of a step the dated one is an event; the step is in the other file."""
+    ends = _scan(tmp_path, _twin(4, 9) + _step(4) + _twin(5, 10)).events.to_pylist()
+    assert [(row["kind"], row["line"], row["step"], row["ts"]) for row in ends] == [
+        ("step_twin", 3, 5, NOON + 10_250_000)
+    ]
+    begins = _scan(tmp_path, _twin(4, 9) + _step(5) + _twin(5, 10)).events.to_pylist()
+    assert [(row["line"], row["step"], row["ts"]) for row in begins] == [(1, 4, NOON + 9_250_000)]
+
+
+def test_a_dated_line_that_has_dated_no_step_here_is_none(tmp_path: Path) -> None:
+    """Lines of a lower tier that agree with no step of the file may count something else: they are left out."""
+    assert _scan(tmp_path, _step(4, stamp="[2031-03-04 12:00:00]") + _twin(5, 10)).events.num_rows == 0
+
+
+def test_the_next_starts_dated_line_is_not_that_of_the_step_before(tmp_path: Path) -> None:
+    """A step whose dated line is in another file does not take that of its repetition after a restart."""
+    rows = _scan(tmp_path, _step(4) + _twin(3, 40) + _step(3) + _twin(4, 50) + _step(4)).steps.to_pylist()
+    assert [(row["step"], row["ts"], row["clock"] == "carried") for row in rows[1:]] == [
+        (3, NOON + 40_250_000, False), (4, NOON + 50_250_000, False),
+    ]  # fmt: skip
+    assert rows[0]["clock"] == "carried"
+
+
 def test_steps_of_a_lower_tier_count_where_no_other_line_does(tmp_path: Path) -> None:
     """Without a trainer's own line DeepSpeed's line is the step."""
     assert [row["step"] for row in _scan(tmp_path, TWIN).steps.to_pylist()] == [4]

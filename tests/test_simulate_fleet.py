@@ -103,6 +103,17 @@ def test_what_nobody_came_back_for_is_abandoned() -> None:
     ]  # fmt: skip
 
 
+def test_steps_repeated_and_lost_again_are_a_replay() -> None:
+    """Step 4 of 6 is committed; the next start makes 5 to 9, and none comes back: two repeated steps and three lost."""
+    again = plan(
+        1, kind="failure", launched_us=330 * SECOND, path=(), excess=0, resumed=4, last=9, high=6, interrupts=(),
+        hang=0, teardown=0, done_us=380 * SECOND, releases=True,
+    )  # fmt: skip
+    job = Job(0, "j", 0, 8, (plan(0), again), 4, True)
+    parts = [(str(s.part), (s.end_us - s.begin_us) // SECOND, s.stage) for s in segments(job) if s.start == 1]
+    assert parts[-2:] == [("replay", 20, "recovery"), ("abandoned", 30, "steady")]
+
+
 def test_an_optimization_changes_its_own_parts_and_no_failure(made: Simulated, saved: pl.DataFrame) -> None:
     """Without one the fleet meets the same failures at the same steps, and only what it works on takes longer."""
     without = simulate.fleet(made.spec.without("fast-detection"), made.seed, like=made)

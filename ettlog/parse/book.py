@@ -15,6 +15,7 @@ from ettlog.parse.decode import TOTALS
 from ettlog.parse.format import Pattern
 
 Ints = NDArray[np.int64]
+STEP, TWIN = KIND_BY_NAME["step"].kind, KIND_BY_NAME["step_twin"].kind
 
 
 class Book:
@@ -31,7 +32,8 @@ class Book:
         self.stamped = np.array(["stamp" in one.groups for one in patterns] or [False])
         self.needs = Needs(patterns)
         self._names = {
-            "kind": _numbered([one.kind for one in patterns]),
+            # a step line that becomes an event is one that another line counts
+            "kind": _numbered([TWIN if one.kind == STEP else one.kind for one in patterns]),
             "format": _numbered([one.format for one in patterns]),
             "pattern": _numbered([one.name for one in patterns]),
         }

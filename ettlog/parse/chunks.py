@@ -67,6 +67,13 @@ class Chunks:
         """Yield all rows: those in memory as one chunk, then the others as they came."""
         return self.some(None)
 
+    def ends(self) -> tuple[Columns, Columns]:
+        """Return the first and the last chunk, of which there must be one."""
+        self._kept = [_joined(self._kept)] if self._kept else []
+        packed = [*([] if self._kept else self._packed[:1]), *self._packed[-1:]]
+        found = [*self._kept, *(tuple(self._read(one, rows) for one in told) for rows, told in packed)]
+        return found[0], found[-1]
+
     def some(self, which: Sequence[int] | None) -> Iterator[Columns]:
         """Yield some columns of all rows, by their numbers; None stands for all columns."""
         if self._kept:

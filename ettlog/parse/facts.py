@@ -20,6 +20,7 @@ from ettlog.parse.launches import Mark
 from ettlog.parse.passes import CLOCK, LINE, PATTERN, TARGET, TS, Clocks, Neighbours, chosen, launches_of, settled
 from ettlog.parse.step_table import StepTable
 from ettlog.parse.template import NULL
+from ettlog.parse.twins import loose_twins
 from ettlog.schema import EVENT, arrow_schema
 
 Ints = NDArray[np.int64]
@@ -123,9 +124,8 @@ class Facts:
 
         Instants in the nominal year are moved by `shift` microseconds; with `nominal` they stay there and say so.
         """
-        self._flush()
         book = self.book
-        events = {name: np.concatenate([one.numbers[name] for one in self._rows]) for name in self._rows[0].numbers}
+        events, texts = self._gathered()
         _settle(shift, nominal, events["ts"], events["clock"])
         missing = np.flatnonzero(events["ts"] == NULL)
         self._evidence.learn(self._steps.some((LINE, PATTERN, TARGET)))
@@ -141,7 +141,7 @@ class Facts:
         events["ts"][missing] = near.found
         events["clock"][missing] = np.where(near.found == NULL, UNDATED, CARRIED)
         events["launch"] = np.searchsorted(launches.begins, events["line"], "right")
-        return self._event_table(events), StepTable(book, steps, launches.patterns, seen).table()
+        return self._event_table(events, texts), StepTable(book, steps, launches.patterns, seen).table()
 
     def _places(self) -> Iterator[tuple[Ints, Ints]]:
         """Yield lines and patterns of the steps that count."""
@@ -171,6 +171,21 @@ class Facts:
                 _settle(shift, False, column)
             yield line, place, before, behind
 
+    def _gathered(self) -> _Rows:
+        """Return all events in line order: those taken, and dated lines whose undated step is in another file."""
+        self._flush()
+        twins = list(loose_twins(*self._steps.ends(), self.book.tiers)) if self._steps.rows else []
+        if not twins:
+            return _one(self._rows)
+        more = [Event(line, 0, ts, clock, pattern, {"step": step}) for line, ts, clock, pattern, step in twins]
+        rows = _one([*self._rows, self._taken(more)])
+        order = np.argsort(rows.numbers["line"], kind="stable")
+        place = columns.integers(order, pa.int64())
+        return _Rows(
+            {name: column[order] for name, column in rows.numbers.items()},
+            {name: column.take(place) for name, column in rows.texts.items()},
+        )
+
     def _flush(self) -> None:
         if self.events or not self._rows:
             self._rows.append(self._taken(self.events))
@@ -194,13 +209,13 @@ class Facts:
         texts = {name: list(map(_text, all_of(name))) if name in present else [None] * len(events) for name in _TEXTS}
         return _Rows(found, {name: columns.texts(texts[name]) for name in _TEXTS})
 
-    def _event_table(self, rows: dict[str, NDArray[Any]]) -> pa.Table:
+    def _event_table(self, rows: dict[str, NDArray[Any]], texts: dict[str, pa.Array]) -> pa.Table:
         schema = arrow_schema("event")
         if not len(rows["line"]):
             return columns.empty("event")
         made = {name: self.book.column(name, rows["index"]) for name in ("kind", "format", "pattern")}
         made |= {name: columns.words(rows[name], self._words[name].words) for name in _WORDS}
-        made |= {name: pa.concat_arrays([one.texts[name] for one in self._rows]) for name in _TEXTS}
+        made |= texts
         made["clock"] = columns.words(rows["clock"], CLOCKS)
         for name in schema.names:
             if name not in made:
@@ -213,6 +228,14 @@ class _Rows(NamedTuple):
 
     numbers: dict[str, NDArray[Any]]
     texts: dict[str, pa.Array]
+
+
+def _one(parts: Sequence[_Rows]) -> _Rows:
+    """Return events as one, one part behind the other."""
+    return _Rows(
+        {name: np.concatenate([one.numbers[name] for one in parts]) for name in parts[0].numbers},
+        {name: pa.concat_arrays([one.texts[name] for one in parts]) for name in _TEXTS},
+    )
 
 
 def _text(value: int | str | None) -> str | None:

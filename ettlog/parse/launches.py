@@ -28,14 +28,18 @@ class Mark(NamedTuple):
 class _Launch:
     """The open launch."""
 
-    def __init__(self, mark: Mark) -> None:
+    def __init__(self, mark: Mark, before: _Launch | None) -> None:
         self.level = mark.opens
         self.writers = {mark.writer}
         self.below: set[Writer] = set()
         """Writers of lower levels."""
         self.announced: set[Writer] = set()
         """Writers that announced it before its workers showed."""
+        self.usual: set[Writer] = set()
+        """Writers that announced the launches before it, where its workers came first."""
         self.ended = self.stepped = False
+        if before is not None and 1 < mark.opens < ANNOUNCED:
+            self.usual = before.announced | before.usual
 
     def joined_by(self, mark: Mark) -> bool:
         """Tell whether an opener belongs to this launch, and remember its writer if so."""
@@ -64,7 +68,8 @@ class _Launch:
         same = any(writer[0] == mark.writer[0] for writer in self.writers)
         if mark.opens > self.level:
             # who announced what has ended since announces the next one: a crash loop
-            return mark.writer not in self.announced and (mark.writer not in self.below or mark.writer[-2:] == NOBODY)
+            said = mark.writer in self.announced or mark.writer in self.usual
+            return not said and (mark.writer not in self.below or mark.writer[-2:] == NOBODY)
         return mark.opens == self.level > 1 and same and mark.writer not in self.writers
 
 
@@ -85,7 +90,7 @@ def number(marks: Iterable[Mark], steps: Sequence[int]) -> list[int]:
         if mark.opens and (launch is None or not launch.joined_by(mark)):
             if mark.opens == 1 and not trained:
                 begins.clear()
-            launch = _Launch(mark)
+            launch = _Launch(mark, launch)
             trained = trained or mark.opens == 1
             begins.append(mark.line)
         if mark.ends and launch is not None:

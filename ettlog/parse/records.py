@@ -102,6 +102,7 @@ READERS: tuple[Reader, ...] = (
     ),
     Reader("htcondor", "htcondor"),
     Reader("ckpt_probe", "ckpt_probe", b"cp", (b"\ttime\texecution\t", b"\texecutions_by_trainer\t")),
+    Reader("kubernetes_describe", "k8s_describe", b"", (b"Namespace:  ",)),
     Reader("kubernetes_pod_starts", "k8s_pod_text"),
     Reader("swf", "traces.swf"),
     Reader("trace", "traces.tables"),

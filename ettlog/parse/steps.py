@@ -180,10 +180,15 @@ class StepLines:
             steps, instants = np.r_[before[0], rows.values[0][dated]], np.r_[before[1], rows.ts[dated]]
             clocks = np.r_[before[2], rows.clock[dated]]
             behind = np.searchsorted(dated, undated) + len(before[0])
+            lent = np.zeros(len(steps), bool)
             for offset in _TWINS:
                 near = behind + offset
                 same = (near >= 0) & (near < len(steps)) & (rows.ts[undated] == NULL)
                 same[same] = steps[near[same]] == rows.values[0][undated[same]]
+                if offset < 0:
+                    lent[near[same]] = True
+                else:  # a line before the next start's first step is about that one, not about what the last start did
+                    same[same] = ~lent[near[same]]
                 rows.ts[undated[same]] = instants[near[same]]
                 rows.clock[undated[same]] = clocks[near[same]]
             self._source.twins[tier] = (steps[-2:], instants[-2:], clocks[-2:])

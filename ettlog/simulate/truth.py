@@ -86,11 +86,12 @@ def _loop(job: Job, one: Start) -> Iterator[Segment]:
     """Yield steps, cut where they turn new or lost, and what held the loop between them."""
     if not one.steps:
         return
-    edges = {one.high: P.replay, max(job.protected, one.high) if job.gone else job.target: P.step}
+    fresh = max(job.protected, one.high) if job.gone else job.target
+    edges = ((one.high, P.replay), (fresh, P.step), (one.last, P.abandoned))
     now, done = one.loop_us + one.excess, one.resumed
     for held in (*one.interrupts, None):
         upto = held.step if held else one.last
-        for edge, part in (*edges.items(), (one.last, P.abandoned)):
+        for edge, part in edges:
             if done < min(edge, upto):
                 count = min(edge, upto) - done
                 stage = _stage(one) if part is P.replay else STEADY

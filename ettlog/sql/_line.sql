@@ -15,7 +15,6 @@
 -- samples_before: samples consumed before the line's first step
 -- no: number of the source
 -- line: line number in the source
--- Starts and sources are numbers here, not names: these are the rows that there may be millions of.
 WITH copied AS (
   SELECT DISTINCT gid FROM _walk WHERE step = step_before
 ),
@@ -35,15 +34,16 @@ passed AS (
   FROM moved AS m JOIN gait AS g ON g.gid = m.gid
 ),
 ranked AS (
-  SELECT *, row_number() OVER (PARTITION BY gid, pass, step
-    ORDER BY CASE WHEN ts IS NULL THEN 2 WHEN own THEN 0 ELSE 1 END, no, line) AS nth
+  -- the copy with the best instant stands for all; what it does not print, another one may
+  SELECT *, coalesce(duration_us, max(duration_us) OVER (PARTITION BY gid, pass, step)) AS told_us,
+    coalesce(samples, max(samples) OVER (PARTITION BY gid, pass, step)) AS told_samples, row_number() OVER (PARTITION BY gid, pass, step ORDER BY CASE WHEN ts IS NULL THEN 2 WHEN own THEN 0 ELSE 1 END, no, line) AS nth
   FROM passed
 ),
 chosen AS (
-  SELECT gid, jid, pass, step, no, line, duration_us, own OR twin_us IS NOT NULL AS dated, max(at_us) OVER w AS at_us,
+  SELECT gid, jid, pass, step, no, line, told_us AS duration_us, own OR twin_us IS NOT NULL AS dated, max(at_us) OVER w AS at_us,
     max(at_us) OVER (PARTITION BY gid ORDER BY pass, step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_us,
     CASE WHEN lag(pass) OVER v = pass THEN lag(step) OVER v END AS step_before, lag(step) OVER v IS NULL AS opens,
-    samples, CASE WHEN lag(pass) OVER v = pass THEN lag(samples) OVER v END AS samples_before
+    told_samples AS samples, CASE WHEN lag(pass) OVER v = pass THEN lag(told_samples) OVER v END AS samples_before
   FROM ranked WHERE nth = 1
   WINDOW w AS (PARTITION BY gid ORDER BY pass, step ROWS UNBOUNDED PRECEDING), v AS (PARTITION BY gid ORDER BY pass, step)
 ),

@@ -12,7 +12,7 @@
 -- gone: whether the job never came back
 -- safe_step: last step of the job that a checkpoint protects
 -- doubt_step: up to here steps may have been made before, by a start whose logs break off
--- late: whether start-up went on in the work of the first line
+-- late: whether start-up went on in the work of the first line, or steps before it are missing
 WITH compiled AS (
   SELECT gid, at_us FROM mark WHERE kind IN ('compile', 'compile_end')
 ),
@@ -68,6 +68,12 @@ doubt AS (
 late AS (
   SELECT DISTINCT w.gid FROM warmed AS w JOIN mark AS m ON m.gid = w.gid AND m.at_us > w.work_us + 5000000 AND m.at_us <= w.at_us
   JOIN lifecycle_kind AS k ON k.kind = m.kind AND k.edge = 'end' JOIN lifecycle_part AS p ON p.part = k.part AND p.component = 'trainer_init'
+  UNION
+  -- neither an earlier start nor a load holds the steps before the first line: lines are missing that tell of them
+  SELECT l.gid FROM _line AS l JOIN reached AS r ON r.gid = l.gid AND r.pass = l.pass
+  JOIN _placed AS p ON p.gid = l.gid
+  WHERE l.opens AND l.step - l.covered > greatest(r.step, coalesce(p.resumed_from, 0))
+    AND (p.resumed_from IS NOT NULL OR l.gid NOT IN (SELECT gid FROM mark WHERE kind IN ('restore_begin', 'restore_end')))
 )
 SELECT r.gid, r.pass, r.step AS high, r.samples AS high_samples, r.uneven, y.steady_us, w.warm_us, w.work_us AS warm_work_us, m.stride,
   s.gone, s.step AS safe_step, d.step AS doubt_step, t.gid IS NOT NULL AS late

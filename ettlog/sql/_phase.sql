@@ -1,5 +1,5 @@
 -- One row per start: the instants that divide it into start-up, loop and end.
--- needs: _placed, _start, _work, _piece, _stall, _pair, mark, lifecycle_kind, lifecycle_part
+-- needs: _placed, _start, _work, _piece, _stall, _save, _pair, mark, lifecycle_kind, lifecycle_part
 -- job: job
 -- k: number of the start in its job
 -- begin_us: first instant, or the scheduler's word that the trainer's processes ran
@@ -9,10 +9,11 @@
 -- step_end_us: last step line
 -- progress_us: last progress of any kind; null where the loop was never entered
 -- stop_us: the failure, or the end of the loop
--- silent: whether the loop was left more than five seconds behind all that is known to have gone on in it
+-- silent: whether the loop was left more than five seconds behind all that is known to have gone on in it, or steps were saved that no
+-- line tells of
 -- done_us: the start is over: hardware given back, or last line
 WITH stepped AS (
-  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us FROM _work GROUP BY gid
+  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us, max(step) AS last_step FROM _work GROUP BY gid
 ),
 entered AS (
   SELECT w.gid, bool_and(w.dated) AS dated FROM _work AS w JOIN stepped AS s ON s.gid = w.gid AND s.begin_us = w.begin_us GROUP BY w.gid
@@ -34,6 +35,9 @@ told AS (
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind LEFT JOIN lifecycle_part AS p ON p.part = k.part
   GROUP BY m.job, m.k
 ),
+saved AS (
+  SELECT job, k, max(step) AS step FROM _save WHERE state <> 'loaded' GROUP BY job, k
+),
 followed AS (
   -- the next start in the same hardware or the same log: its first line bounds the end of this one
   SELECT p.job, p.k, lead(p.first_us) OVER w AS next_us, coalesce(lead(p.raw) OVER w = p.raw AND lead(p.held_from_us) OVER w = p.held_from_us,
@@ -43,7 +47,7 @@ followed AS (
 ),
 stopped AS (
   SELECT p.job, p.k, p.first_us, p.ready_us, p.last_us, p.train_us, p.held_to_us, p.last_in_allocation, s.end_state, s.ended_us,
-    w.begin_us AS loop_us, e.dated AS loop_dated, w.end_us AS step_end_us, f.begin_us AS new_us, t.init_us, t.left_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
+    w.begin_us AS loop_us, e.dated AS loop_dated, w.end_us AS step_end_us, v.step > w.last_step AS unseen, f.begin_us AS new_us, t.init_us, t.left_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
     CASE WHEN o.stays THEN o.next_us END AS next_us,
     greatest(w.end_us, CASE
       WHEN s.end_state = 'completed' THEN coalesce(w.end_us, CASE WHEN p.train_us <= t.left_us THEN t.left_us END, p.train_us, t.init_us, p.last_us)
@@ -58,6 +62,7 @@ stopped AS (
   LEFT JOIN entered AS e ON e.gid = p.gid
   LEFT JOIN fresh AS f ON f.gid = p.gid
   LEFT JOIN told AS t ON t.job = p.job AND t.k = p.k
+  LEFT JOIN saved AS v ON v.job = p.job AND v.k = p.k
   LEFT JOIN waited AS h ON h.job = p.job AND h.k = p.k
   LEFT JOIN followed AS o ON o.job = p.job AND o.k = p.k
   WHERE p.first_us IS NOT NULL
@@ -66,7 +71,7 @@ SELECT job, k, least(first_us, loop_us, ready_us) AS begin_us,
   greatest(first_us, coalesce(loop_us, least(train_us, stop_us), stop_us)) AS loop_us, loop_dated, new_us, step_end_us,
   CASE WHEN step_end_us IS NOT NULL OR train_us IS NOT NULL
     THEN least(stop_us, greatest(step_end_us, train_us, waited_us, alive_us, stalled_us)) END AS progress_us,
-  stop_us, coalesce(left_us > greatest(step_end_us, waited_us, alive_us) + 5000000, FALSE) AS silent,
+  stop_us, coalesce(unseen, FALSE) OR coalesce(left_us > greatest(step_end_us, waited_us, alive_us) + 5000000, FALSE) AS silent,
   CASE WHEN last_in_allocation AND held_to_us IS NOT NULL THEN greatest(stop_us, held_to_us)
     -- the next start in the same hardware ends this one, whatever some of its ranks say later
     ELSE greatest(stop_us, least(greatest(last_us, ended_us), next_us)) END AS done_us

@@ -36,19 +36,22 @@ stepped AS (
   SELECT gid, max(step) AS last_step FROM _line GROUP BY gid
 ),
 behind AS (
-  SELECT job, k, path, max(line) AS last_line FROM mark
-  WHERE kind IN ('save_request', 'save_blocking', 'save_delete', 'train_end', 'exit_ok', 'exit_planned', 'publish_begin')
+  SELECT job, k, path, CAST(NULL AS BIGINT) AS of_step, max(line) AS last_line FROM mark
+  WHERE kind IN ('save_delete', 'train_end', 'exit_ok', 'exit_planned', 'publish_begin')
   GROUP BY job, k, path
+  UNION ALL
+  SELECT job, k, path, of_step, max(line) FROM told WHERE state = 'requested' GROUP BY job, k, path, of_step
 ),
 closed AS (
-  SELECT DISTINCT job, k, of_step FROM told WHERE state IN ('written', 'committed')
+  SELECT DISTINCT job, k, of_step FROM told WHERE state IN ('staged', 'committed')
 ),
 finished AS (
-  -- a save that holds the loop and tells of no end is complete when the loop has gone on
+  -- a save that holds the loop and tells of no commit is complete when the loop has gone on; what one rank wrote says nothing of the others,
+  -- and further lines about the same save nothing of its end
   SELECT t.job, t.k, t.of_step, t.name, t.path, t.line
   FROM told AS t
   LEFT JOIN stepped AS s ON s.gid = t.gid
-  LEFT JOIN behind AS b ON b.job = t.job AND b.k = t.k AND b.path = t.path
+  LEFT JOIN behind AS b ON b.job = t.job AND b.k = t.k AND b.path = t.path AND (b.of_step IS NULL OR t.of_step IS NULL OR b.of_step <> t.of_step)
   LEFT JOIN closed AS c ON c.job = t.job AND c.k = t.k AND c.of_step = t.of_step
   WHERE t.kind = 'save_blocking' AND c.job IS NULL AND (s.last_step > t.of_step OR b.last_line > t.line)
 ),

@@ -1,0 +1,21 @@
+-- One row per step line behind a save of which only the end is told: when it was asked for is not known.
+-- needs: _line, mark
+-- gid: number of the start over all jobs
+-- pass: 0, and one more each time the loop went back inside the process
+-- step: step printed
+WITH saved AS (
+  SELECT gid, step, bool_or(kind IN ('save_request', 'save_blocking')) AS asked
+  FROM mark
+  WHERE kind IN ('save_request', 'save_blocking', 'save_staged', 'save_written', 'save_commit') AND step IS NOT NULL
+  GROUP BY gid, step
+),
+headless AS (
+  SELECT gid, step FROM saved
+  -- some trainers never say that a save begins
+  WHERE NOT asked AND gid IN (SELECT gid FROM saved WHERE asked)
+)
+SELECT DISTINCT gid, pass, step FROM (
+  SELECT h.gid, l.pass, min(l.step) AS step
+  FROM headless AS h JOIN _line AS l ON l.gid = h.gid AND l.step > h.step
+  GROUP BY h.gid, h.step, l.pass
+) AS behind
