@@ -8,9 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
-from ahocorasick_rs import BytesAhoCorasick
-
 from ettlog.parse import blocks
+from ettlog.parse.literals import Search, every
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 HEAD = 1 << 16
@@ -125,16 +124,15 @@ def reader_of(source: blocks.Reader, options: ScanOptions) -> Reader | None:
 
 
 @lru_cache(maxsize=1)
-def _marks() -> tuple[list[bytes], BytesAhoCorasick]:
+def _marks() -> tuple[list[bytes], Search]:
     long = sorted({mark for reader in READERS for mark in reader.marks if len(mark) >= _LONG})
-    return long, BytesAhoCorasick(long)
+    return long, every(long)
 
 
 def _seen(head: bytes) -> frozenset[bytes]:
     """Return the long marks of readers that stand in a head: one look for all of them."""
     marks, search = _marks()
-    found = search.find_matches_as_indexes(head, overlapping=True)
-    return frozenset(marks[number] for number in {number for number, _, _ in found})
+    return frozenset(marks[number] for number in set(search.find(memoryview(head)).number.tolist()))
 
 
 def advice(path: Path) -> str:
