@@ -20,6 +20,8 @@ _FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(\S)")
 _JSON = b"{["
 _LONG = 4
 """Bytes of a mark that is looked for together with those of other readers; shorter ones stand everywhere."""
+_SHORT = 6
+"""Bytes below which a mark may be a word of any text."""
 
 
 class _Module(Protocol):
@@ -121,6 +123,14 @@ def reader_of(source: blocks.Reader, options: ScanOptions) -> Reader | None:
     head = bytes(source.peek(HEAD))
     seen = _seen(head)
     return next((reader for reader in READERS if reader.sniff(head, options, seen)), None)
+
+
+def warm() -> None:
+    """Load what ordinary text is shown to: readers without marks, or with marks so short that they stand everywhere."""
+    for reader in READERS:
+        if min(map(len, reader.marks), default=0) < _SHORT:
+            reader._load()
+    _marks()
 
 
 @lru_cache(maxsize=1)
