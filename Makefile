@@ -23,11 +23,11 @@ $(VENV)/.installed: $(VENV)/.made setup.cfg pyproject.toml
 	$(BIN)/pip install -q --disable-pip-version-check -e .
 	@touch $@
 
-# Every file that is installed has the hash that the lock names; `make LOCK= test` takes the newest versions instead.
+# Every file that is installed has the hash that the lock names and is a wheel, but for pyspark-client, which has none; `make LOCK= test` takes the newest versions instead.
 LOCK ?= requirements/test.txt
 
 $(VENV)/.testing: $(VENV)/.made setup.cfg pyproject.toml requirements/test.txt
-	@if [ -n "$(LOCK)" ]; then set -x; $(BIN)/pip install -q --disable-pip-version-check --require-hashes -r "$(LOCK)" && \
+	@if [ -n "$(LOCK)" ]; then set -x; $(BIN)/pip install -q --disable-pip-version-check --only-binary :all: --no-binary pyspark-client --require-hashes -r "$(LOCK)" && \
 	  $(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
 	else set -x; $(BIN)/pip install -q --disable-pip-version-check -e '.[test]'; fi
 	@touch $@ $(VENV)/.installed
@@ -84,10 +84,12 @@ offline: check  ## Run all tests in a network namespace that has loopback only (
 	  $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --randomly-seed=$(SEED) tests
 
 FUZZ_SECONDS ?= 45
+FUZZ_FLAGS ?=
 
 fuzz: $(VENV)/.testing  ## Feed eight parsers with inputs made by Atheris, FUZZ_SECONDS each
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[fuzz]'
-	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
+	@mkdir -p build && sed -n '/^atheris/,/[^\\]$$/p' requirements/all.txt > build/fuzz.txt
+	-$(BIN)/pip install -q --disable-pip-version-check --only-binary :all: --no-deps --require-hashes -r build/fuzz.txt
+	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_FLAGS)
 
 mutate: $(VENV)/.testing  ## Change operators and constants one by one and see whether the narrow tests notice; hours
 	$(BIN)/python -m tests.mutate

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ettlog import scratch
 from ettlog.errors import LakeError, UsageError
 from ettlog.facts import SHAPES
-from ettlog.scratch import scratch
 from ettlog.sink import ident
 
 if TYPE_CHECKING:
@@ -91,25 +87,9 @@ def _config(memory_mib: int, spill: str | None, spill_mib: int) -> dict[str, str
         "memory_limit": f"{memory_mib}MiB",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
-        "temp_directory": str(_spill(spill)),
+        "temp_directory": str(scratch.spill(spill)),
         "max_temp_directory_size": f"{spill_mib}MiB",
     }
-
-
-@lru_cache
-def _spill(below: str | None) -> Path:
-    """Return a folder that only this user can enter and that goes when the process ends."""
-    try:
-        folder = tempfile.mkdtemp(prefix="ettlog-spill-", dir=below or scratch())
-    except OSError as error:
-        raise UsageError(
-            "the folder for what memory cannot hold cannot be used",
-            where=f"limits.spill = {below}" if below else "the folder for temporary files",
-            why=error.strerror or type(error).__name__,
-            todo="name a folder that is there and can be written with --spill, or limits.spill in ettlog.toml",
-        ) from error
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
 
 
 _statements: dict[str, duckdb.Statement] = {}

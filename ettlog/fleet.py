@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from ettlog import clocks, database, facts, markup, seams
 from ettlog.errors import LakeError, UsageError
 from ettlog.facts import SHAPES
 from ettlog.keeping import Keeper
-from ettlog.relations import Relation, checks, relations
+from ettlog.relations import Relation, checks, named, relations, words
 from ettlog.schema import TABLES
 from ettlog.sink import ident
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from ettlog.config import Config
     from ettlog.lake import Lake
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _ORDER = ("job", "begin_us", "at_us", "at", "k", "start", "path", "line", "step")
 """Columns that rows are ordered by before all others."""
 
@@ -208,7 +206,7 @@ class Fleet:
         try:
             query = database.with_plain_at(query)
             database.admit(self.connection, query)
-            for name in (*sorted(self._waiting & _words(query)), *_named(query)):
+            for name in (*sorted(self._waiting & words(query)), *named(query)):
                 self._compute(name)
             frame: pl.DataFrame = self.connection.sql(query, params=params or None).pl()
         except (duckdb.Error, ValueError) as error:
@@ -300,13 +298,3 @@ def _sentences(name: str) -> Mapping[str, str]:
     if name in SHAPES:
         return SHAPES[name].sentences
     return relations()[name].columns if name in relations() else {}
-
-
-def _named(query: str) -> list[str]:
-    """Return the relations whose names occur in a query: a few too many do no harm."""
-    words = _words(query)
-    return [name for name in relations() if name in words]
-
-
-def _words(query: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(query)}

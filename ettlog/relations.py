@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 SQL_FOLDER = Path(__file__).parent / "sql"
 
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _HEAD = re.compile(r"-- (\w+): (.*)")
 
 
@@ -46,3 +47,14 @@ def relations() -> dict[str, Relation]:
 def checks() -> dict[str, Relation]:
     """Return every check by name."""
     return {path.stem: read_relation(path) for path in sorted((SQL_FOLDER / "check").glob("*.sql"))}
+
+
+def words(query: str) -> set[str]:
+    """Return the words of a query, in lower case."""
+    return {word.lower() for word in _WORD.findall(query)}
+
+
+def named(query: str) -> list[str]:
+    """Return the relations whose names occur in a query: a few too many do no harm."""
+    found = words(query)
+    return [name for name in relations() if name in found]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
+
+from ettlog.errors import UsageError
 
 NAME = "ettlog"
 
@@ -47,3 +52,22 @@ def _private(folder: Path) -> bool:
         return False
     mine = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
     return stat.S_ISDIR(found.st_mode) and mine and not found.st_mode & 0o022 and os.access(folder, os.W_OK)
+
+
+@lru_cache
+def spill(below: str | None) -> Path:
+    """Return a folder below `below`, or the one of `scratch`, that only this user can enter; it goes with the process.
+
+    Raise UsageError where none can be made there.
+    """
+    try:
+        folder = tempfile.mkdtemp(prefix="ettlog-spill-", dir=below or scratch())
+    except OSError as error:
+        raise UsageError(
+            "the folder for what memory cannot hold cannot be used",
+            where=f"limits.spill = {below}" if below else "the folder for temporary files",
+            why=error.strerror or type(error).__name__,
+            todo="name a folder that is there and can be written with --spill, or limits.spill in ettlog.toml",
+        ) from error
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

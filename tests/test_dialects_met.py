@@ -134,3 +134,30 @@ def test_old_fairseq_names_its_gpus(tmp_path: Path) -> None:
     """Before it logged, it printed behind a bar; a sentence about training on something is no world size."""
     assert [row["world"] for row in events(tmp_path, "| training on 4 GPUs")] == [4]
     assert events(tmp_path, "We are training on 4 GPUs of the cluster") == []
+
+
+def test_jax_names_what_it_compiles_and_where_it_found_it(tmp_path: Path) -> None:
+    """Tracing, lowering and compiling have a time each; a look-up that hits or misses has none."""
+    head = "2031-03-09 08:04:{},125 - WARNING - {}".format
+    lines = (
+        head(10, "Finished tracing + transforming train_step for pjit in 1.25 sec"),
+        head(11, "Finished jaxpr to MLIR module conversion jit(train_step) in 0.5 sec"),
+        head(12, "PERSISTENT COMPILATION CACHE MISS for 'jit_train_step' with key 'jit_train_step-0a1b'"),
+        head(55, "Finished XLA compilation of jit(train_step) in 41.75 sec"),
+        head(56, "Persistent compilation cache hit for 'jit_init'"),
+    )
+    assert [(row["kind"], row["duration_us"]) for row in events(tmp_path, *lines)] == [
+        ("compile", 1_250_000), ("compile", 500_000), ("cache_miss", None), ("compile", 41_750_000),
+        ("cache_hit", None),
+    ]  # fmt: skip
+
+
+def test_slime_counts_updates_of_the_actor_not_rollouts(tmp_path: Path) -> None:
+    """A rollout prints its time and is no step; verl names the step it goes on from."""
+    lines = (
+        "(RolloutManager pid=42) [2031-03-09 08:11:53] rollout.py:1193 - perf 12: {'perf/rollout_time': 371.25}",
+        "(MegatronTrainRayActor pid=43) [2031-03-09 08:12:53] model.py:441 - step 24: {'train/loss': 0.125}",
+    )
+    assert steps(tmp_path, *lines) == [(24, None)]
+    (row,) = events(tmp_path, "(TaskRunner pid=42) Setting global step to 40")
+    assert (row["kind"], row["step"]) == ("resume", 40)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz import __main__ as fuzzing
 from fuzz.__main__ import TARGETS as NAMES
 from fuzz.targets import TARGETS, BrokenPromiseError, hold
 from tests.conftest import ROOT
@@ -48,3 +49,19 @@ def test_there_are_seeds_for_every_target(tmp_path: Path) -> None:
     made = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path.parent.name for path in made} == set(TARGETS)
     assert max(path.stat().st_size for path in made) <= MOST
+
+
+@pytest.mark.parametrize(("flags", "code"), [([], 2), (["--if-there"], 0)])
+def test_a_python_without_atheris_says_that_nothing_was_fuzzed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], flags: list[str], code: int
+) -> None:
+    """It is never passed over in silence; a build goes on, who asked for it alone is told by the exit code too."""
+    monkeypatch.setattr(fuzzing, "find_spec", lambda _name: None)
+    monkeypatch.setattr("sys.argv", ["fuzz", *flags])
+    assert fuzzing.main() == code
+    assert capsys.readouterr().err.startswith("NOT FUZZED: Atheris is not installed")
+
+
+def test_a_build_fuzzes() -> None:
+    """What a continuous build runs gives each target some seconds."""
+    assert "make fuzz FUZZ_SECONDS=2 FUZZ_FLAGS=--if-there" in (ROOT / ".ci/run").read_text()

@@ -165,3 +165,9 @@ def test_the_bill_of_materials_is_that_of_the_lock() -> None:
     assert named == [(pin.name, pin.version) for pin in sbom.pins(sbom.LOCK.read_text())]
     assert {"duckdb", "pyarrow", "polars"} <= {name for name, _ in named}
     assert len({part["bom-ref"] for part in bill["components"]}) == len(named)
+
+
+def test_what_is_installed_for_tests_is_a_wheel_with_its_hash() -> None:
+    """No code of a package runs while it is installed, but for the one package that has no wheel."""
+    install = next(line for line in (ROOT / "Makefile").read_text().splitlines() if '-r "$(LOCK)"' in line)
+    assert "--only-binary :all: --no-binary pyspark-client --require-hashes" in install

@@ -57,7 +57,7 @@ def _is_json(head: bytes) -> bool:
 def read(path: Path, options: ScanOptions) -> Parsed:
     """Read objects. Raise SourceRefusedError like the scanner."""
     facts = Facts(NAME, options)
-    reader = _Reader(facts)
+    reader = Objects(facts)
     with open_source(path, budget=options.limits.output) as source:
         is_json = source.read_all(1 << 12).lstrip()[:1] in (b"{", b"[")
     with open_source(path, budget=options.limits.output) as source:
@@ -69,7 +69,7 @@ def read(path: Path, options: ScanOptions) -> Parsed:
         return facts.parsed(source)
 
 
-def _read_json(source: Reader, facts: Facts, reader: _Reader) -> None:
+def _read_json(source: Reader, facts: Facts, reader: Objects) -> None:
     values = Values(source, lists=("items",))
     for value in values:
         outcome = reader.take(value.line, value.found)
@@ -77,16 +77,17 @@ def _read_json(source: Reader, facts: Facts, reader: _Reader) -> None:
     facts.count(IGNORED, lines=values.rest)
 
 
-def _read_yaml(source: Reader, facts: Facts, reader: _Reader) -> None:
+def _read_yaml(source: Reader, facts: Facts, reader: Objects) -> None:
     lines = ((line.number, line.text.decode("utf-8", "replace")) for line in jsonl.lines(source))
     for document in k8s_yaml.documents(lines):
         facts.count(reader.take(document.line, document.found), lines=document.lines)
 
 
-class _Reader:
+class Objects:
     """Sorts objects by kind; keeps what it was told of each until it is complete."""
 
     def __init__(self, facts: Facts) -> None:
+        """Start without objects; rows go to `facts`."""
         self._facts = facts
         self._stories: OrderedDict[tuple[str, ...], tuple[Story, Rows]] = OrderedDict()
 

@@ -64,6 +64,8 @@ def _task(story: Story) -> Fields:
     pod = story.newest
     placed = [condition.at for condition in story.times("PodScheduled", on=True)]
     start = min((time for time in placed if time is not None), default=None)
+    # what shows no conditions may show when the node took it
+    start = moment(pod, "status", "startTime") if start is None and not story.marks else start
     statuses = _statuses(pod)
     asked = gpus_of_pod(part(pod, "spec"))
     return {
