@@ -150,3 +150,14 @@ def test_jax_names_what_it_compiles_and_where_it_found_it(tmp_path: Path) -> Non
         ("compile", 1_250_000), ("compile", 500_000), ("cache_miss", None), ("compile", 41_750_000),
         ("cache_hit", None),
     ]  # fmt: skip
+
+
+def test_slime_counts_updates_of_the_actor_not_rollouts(tmp_path: Path) -> None:
+    """A rollout prints its time and is no step; verl names the step it goes on from."""
+    lines = (
+        "(RolloutManager pid=42) [2031-03-09 08:11:53] rollout.py:1193 - perf 12: {'perf/rollout_time': 371.25}",
+        "(MegatronTrainRayActor pid=43) [2031-03-09 08:12:53] model.py:441 - step 24: {'train/loss': 0.125}",
+    )
+    assert steps(tmp_path, *lines) == [(24, None)]
+    (row,) = events(tmp_path, "(TaskRunner pid=42) Setting global step to 40")
+    assert (row["kind"], row["step"]) == ("resume", 40)

@@ -49,9 +49,9 @@ def test_what_a_digit_decides_is_not_remembered() -> None:
     known = Duds(FORMATS.patterns)
 
     def remembers(line: bytes) -> bool:
-        name = known.name(line)
-        known.learn(name, line, (SLOW,))
-        return known.known(name, (SLOW,))
+        name, names = known.name(line), known.of((SLOW,))
+        known.learn(names, name, line, (SLOW,))
+        return name in names
 
     assert remembers(b"Loading: 12it [00:30,  2.50s/it]")
     assert not remembers(b"Epoch 1: 12it [00:30,  2.50s/it]")
@@ -71,10 +71,12 @@ def test_a_line_that_lost_its_end_says_nothing_of_whole_ones(tmp_path: Path) -> 
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many kinds of bars come, no more are kept than the limit."""
+    """However many kinds of bars come, for however many sets of patterns, no more are kept than the limit."""
     monkeypatch.setattr(duds, "KEPT", 8)
     known = Duds(FORMATS.patterns)
     for size in range(100):
         line = b"x" * size + b" 2.50s/it]"
-        known.learn(known.name(line), line, (SLOW,))
-    assert 0 < len(known._known) <= 8
+        known.learn(known.of((SLOW,)), known.name(line), line, (SLOW,))
+        known.of((size,))
+    assert 0 < sum(map(len, known._known.values())) <= 8
+    assert len(known._known) <= 8

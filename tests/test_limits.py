@@ -125,8 +125,8 @@ def test_samples() -> None:
     found = shapes.Unmatched()
     for number in range(30):
         found.look(bytes([97 + number % 26]) * (600 + number))
-    assert len(found.samples) == shapes.MAX_SAMPLES == 20
-    assert max(map(len, found.samples)) == shapes.SAMPLE_BYTES == 512
+    assert len(found.samples()) == shapes.MAX_SAMPLES == 20
+    assert max(map(len, found.samples())) == shapes.SAMPLE_BYTES == 512
 
 
 @pytest.mark.parametrize(("more", "fits"), [(-1, True), (0, True), (1, False)])

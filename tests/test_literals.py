@@ -24,7 +24,7 @@ def lines_of(text: bytes, found: searches.Hits) -> set[int]:
     return {text.count(b"\n", 0, at) for at in found.at.tolist()}
 
 
-@pytest.mark.parametrize("search", [searches.AhoCorasick, searches.Hyperscan])
+@pytest.mark.parametrize("search", [searches.AhoCorasick, searches.Hyperscan, searches.Overlapping])
 @given(text=st.text("abc\n", max_size=200).map(str.encode), literals=WORDS)
 def test_every_line_with_a_literal_is_found(search: type, text: bytes, literals: list[bytes]) -> None:
     """Whatever overlaps or hides in another: the lines found are those that a plain search finds, in order."""
@@ -41,6 +41,16 @@ def test_more_literals_than_one_pass_takes(search: type) -> None:
     literals = [b"word%03dx" % number for number in range(3 * MAX_GATES)]
     text = memoryview(b"\n".join(reversed(literals)))
     assert search(literals).find(text).number.tolist() == list(reversed(range(len(literals))))
+
+
+@given(text=st.text("abc\n", max_size=200).map(str.encode), literals=WORDS)
+def test_every_literal_is_found_where_that_is_asked(text: bytes, literals: list[bytes]) -> None:
+    """With the extra or without: all that stand in the text, those inside others too."""
+    with pytest.MonkeyPatch.context() as patch:
+        for found in ("hyperscan", None):
+            patch.setattr(searches, "find_spec", lambda _name, found=found: found)
+            numbers = searches.every(literals).find(memoryview(text)).number.tolist()
+            assert {literals[number] for number in numbers} == {one for one in literals if one in text}
 
 
 def test_hyperscan_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from ettlog.lifecycle import CLOCKS
 from ettlog.parse import envelope, recipe
 from ettlog.parse import format as formats
 from ettlog.parse.clockwork import Clock
+from ettlog.parse.dated import DatedLikes
 from ettlog.parse.engine import engine
 from ettlog.parse.envelope import ENVELOPES
 from ettlog.parse.finder import STEP
@@ -66,12 +68,24 @@ def with_other_digits(line: bytes, seed: int) -> bytes:
 @pytest.mark.parametrize("pattern", EVENTS, ids=lambda one: f"{one.format}-{one.name}")
 def test_what_is_remembered_of_a_line_holds_for_its_like(pattern: Pattern) -> None:
     """Every sample of every pattern, behind prefixes and with other digits, is read as its regexes read it."""
-    recipes = recipe.Recipes(FORMATS.patterns, engine(FORMATS, ALL).finder.literals)
+    recipes = recipe.Recipes(FORMATS.patterns, engine(FORMATS, ALL).finder.literals, DatedLikes().stamp)
     for sample in pattern.samples:
         for prefix in PREFIXES:
             line = prefix + sample.line.encode()
             for seed, text in enumerate((line, line, line, *(with_other_digits(line, seed) for seed in range(6)))):
                 assert by_recipe(recipes, text) == by_regex(text), (seed, text)
+
+
+def test_a_stamp_that_is_known_by_its_like_dates_the_event() -> None:
+    """Of an event behind a dated prefix the instant is that of its own stamp, and its clock has a word."""
+    recipes = recipe.Recipes(FORMATS.patterns, engine(FORMATS, ALL).finder.literals, DatedLikes().stamp)
+    told = []
+    for minute in range(4):
+        line = b"[2031-04-05 06:%02d:08,250] [INFO] saving checkpoint at iteration   1000 to /data/ckpt" % minute
+        told += [(one.ts, one.clock) for one in by_recipe(recipes, line)]
+    start = 1_933_135_208_250_000  # 2031-04-05T06:00:08.25Z
+    assert [ts for ts, _ in told] == [start + 60_000_000 * minute for minute in range(4)]
+    assert {CLOCKS[clock] for _, clock in told} == {"zone_set"}
 
 
 def test_lines_are_remembered_from_the_second_one_on() -> None:

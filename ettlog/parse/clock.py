@@ -84,10 +84,14 @@ class SourceClock:
         With `nominal` it is in the nominal year then, to be moved by `shift` when all is read.
         """
         if stamp.year and stamp.date:
-            self._settle(stamp.us + (self._offset or 0))
-        if stamp.zone != "local" and stamp.year and stamp.date:
-            self._keep(stamp.us, stamp.us + (self._offset or 0))
-            return stamp.us, "exact"
+            if self._missing:
+                self._settle(stamp.us + (self._offset or 0))
+            if stamp.zone != "local":
+                self._keep(stamp.us, stamp.us + (self._offset or 0))
+                return stamp.us, "exact"
+            us, clock = self._to_utc(stamp.us)
+            self._keep(us, stamp.us)
+            return us, clock
         local, inferred = self._complete(stamp)
         if local is None:
             return None, "none"

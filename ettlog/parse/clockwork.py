@@ -30,7 +30,10 @@ class Clock:
         if us is None:
             return NULL, -1
         code = _CODES[word]
-        self.saw(us, us, code, 1)
+        if self.first is None or self.last is None or not self.first <= us <= self.last:
+            self.saw(us, us, code, 1)
+        else:
+            self._counts[code] += 1
         return us, code
 
     def saw(self, first: int, last: int, code: int, count: int) -> None:

@@ -64,6 +64,13 @@ def whole(values: Sequence[Any]) -> Ints:
     return np.array([value if isinstance(value, int) else NULL for value in values], np.int64)
 
 
+def placed(at: Sequence[int], values: Sequence[Any], size: int) -> Ints:
+    """Return an array of `size` integers: these values at these places, NULL elsewhere and for what is no integer."""
+    found = np.full(size, NULL)
+    found[at] = whole(values)
+    return found
+
+
 def words(codes: NDArray[np.integer[Any]], of: Sequence[str], kept: NDArray[np.integer[Any]] | None = None) -> pa.Array:
     """Return a column of words by their numbers; a negative one is null. Only words in use, or those to be `kept`, are
     kept, in their order."""

@@ -43,44 +43,38 @@ class DatedLikes:
 
     def instant(self, line: bytes, reader: LineReader) -> int:
         """Return what `reader.dated` returns of a line: its instant in microseconds UTC, or NULL."""
-        place = self._place_on(key(line), line)
-        if place is _NOWHERE:
-            return NULL
-        stamp = self._stamp_at(place, line)
-        return reader.dated(line) if stamp is None else reader.instant(stamp)[0]
+        name = key(line)
+        place = self._known.get(name) or self._place_on(name, line)
+        stamp = self._stamp(line, place)
+        if stamp is None:
+            return NULL if place is _NOWHERE else reader.dated(line)
+        return reader.instant(stamp)[0]
 
     def stamp(self, name: bytes, line: bytes) -> stamps.Stamp | None:
         """Return the stamp that dates a line, whose key is `name`; None where there is none, or the line has to be read
         as if it were the first of its kind."""
-        return self._stamp_at(self._place_on(name, line), line)
+        return self._stamp(line, self._known.get(name) or self._place_on(name, line))
 
     def _place_on(self, name: bytes, line: bytes) -> Place:
-        place = self._known.get(name) if name else _ANYWHERE
-        if place is None:
-            if not repeats(line):
-                return _ANYWHERE
-            if len(self._known) >= KEPT:
-                self._known.clear()
-            place = self._known[name] = _place(name, line)
+        """Return where the stamp of a line stands whose like was not seen, and remember it for its like."""
+        if not name or not repeats(line):
+            return _ANYWHERE
+        if len(self._known) >= KEPT:
+            self._known.clear()
+        place = self._known[name] = _place(name, line)
         return place
 
-    def _stamp_at(self, place: Place, line: bytes) -> stamps.Stamp | None:
-        if place.begin < 0:
-            return None
-        stamp = self._stamp(line, place)
-        return stamp if stamp is not None and (place.body >= 0 or stamp.zone == "local") else None
-
     def _stamp(self, line: bytes, place: Place) -> stamps.Stamp | None:
-        shape = place.shape
-        if shape is not None and (stamp := self._days.read(line, shape)) is not None:
-            return stamp
-        if place.body < 0:
-            stamp = stamps.parse(line[place.begin : place.end])
-        else:
-            stamp = stamps.at(line[place.body :], place.begin)
-        if stamp is not None and shape is not None:
-            self._days.learn(line, shape, stamp)
-        return stamp
+        begin, end, body, shape = place
+        if begin < 0:
+            return None
+        stamp = None if shape is None else self._days.read(line, shape)
+        if stamp is None:
+            stamp = stamps.parse(line[begin:end]) if body < 0 else stamps.at(line[body:], begin)
+            if stamp is not None and shape is not None:
+                self._days.learn(line, shape, stamp)
+        # a prefix with a zone may be the local stamp's of the body behind it: what that teaches is not passed over
+        return stamp if stamp is not None and (body >= 0 or stamp.zone == "local") else None
 
 
 def _place(name: bytes, line: bytes) -> Place:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ettlog.parse.finder import STEP
 from ettlog.parse.format import Pattern
-from ettlog.parse.recipe import OTHER_DIGITS, key
+from ettlog.parse.recipe import OTHER_DIGITS, digit_literals, key
 from ettlog.parse.template import allowed
-from ettlog.parse.uniform import prove
+from ettlog.parse.uniform import ZEROS, prove
 
-DIGITS = b"0123456789"
 KEPT = 1024
 """Most lines remembered."""
 
@@ -23,30 +23,36 @@ MAX_LINE = 4096
 
 
 class Duds:
-    """Tells lines on which the regexes of some patterns find nothing."""
+    """Remembers lines on which some patterns find nothing."""
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         """Keep the patterns."""
         self._patterns = patterns
-        self._known: set[tuple[Sequence[int], bytes]] = set()
+        self._digits = digit_literals(one.anchor for one in patterns if one.kind == STEP)
+        self._known: dict[tuple[int, ...], set[bytes]] = {}
+        self._size = 0
 
     def name(self, line: bytes) -> bytes:
         """Return what a line has in common with its like; nothing where lines like it are not remembered."""
         return key(line) if len(line) <= MAX_LINE and b"\x1b" not in line else b""
 
-    def known(self, name: bytes, wanted: tuple[int, ...]) -> bool:
-        """Tell whether the wanted patterns are known to find nothing on lines of a name."""
-        return (wanted, name) in self._known
+    def of(self, patterns: tuple[int, ...]) -> set[bytes]:
+        """Return the names of the lines on which these patterns are known to find nothing."""
+        if self._size >= KEPT or len(self._known) >= KEPT:
+            self._known.clear()
+            self._size = 0
+        return self._known.setdefault(patterns, set())
 
-    def learn(self, name: bytes, line: bytes, wanted: tuple[int, ...]) -> None:
-        """Remember that the wanted patterns found nothing on a line, where that holds of all its like."""
-        if name and not any(part in name for part in OTHER_DIGITS) and all(self._alike(line, one) for one in wanted):
-            if len(self._known) >= KEPT:
-                self._known.clear()
-            self._known.add((wanted, name))
+    def learn(self, names: set[bytes], name: bytes, line: bytes, wanted: tuple[int, ...]) -> None:
+        """Add the name of a line on which patterns found nothing, `wanted` those whose anchors are on it, where that
+        holds of all its like."""
+        if not name or any(part in name for part in OTHER_DIGITS) or self._digits.search(line.translate(ZEROS)):
+            return
+        if self._size < KEPT and all(self._alike(line, one) for one in wanted):
+            self._size += name not in names
+            names.add(name)
 
     def _alike(self, line: bytes, index: int) -> bool:
         """Tell whether a pattern is looked for on all lines like this one, and finds nothing there if not here."""
-        pattern = self._patterns[index]
-        proof = prove(pattern.expression)
-        return pattern.anchor.translate(None, DIGITS) == pattern.anchor and proof.usable and not allowed(line, proof)
+        proof = prove(self._patterns[index].expression)
+        return proof.usable and not allowed(line, proof)

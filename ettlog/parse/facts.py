@@ -192,21 +192,23 @@ class Facts:
             self.events = []
 
     def _taken(self, events: Sequence[Event]) -> _Rows:
-        values = [event.values for event in events]
-        present = set().union(*values)  # most events have one or two of the fields, most sources three or four
-
-        def all_of(name: str) -> list[Any]:
-            return [one.get(name) for one in values]
-
-        absent, none = np.full(len(events), NULL), np.full(len(events), -1)
-        found = {name: columns.whole(all_of(name)) if name in present else absent for name in _INTEGERS}
+        rows, size = _by_field(events), len(events)
+        absent, none = np.full(size, NULL), np.full(size, -1)
+        found = {name: columns.placed(*rows[name], size) if name in rows else absent for name in _INTEGERS}
         for name in _WORDS:
-            found[name] = self._words[name].codes(map(_text, all_of(name))) if name in present else none
+            found[name] = none
+            if name in rows:
+                at, values = rows[name]
+                found[name] = none.copy()
+                found[name][at] = self._words[name].codes(map(_text, values))
         found["line"] = np.array([event.line for event in events], np.int64)
         found["ts"] = np.array([event.ts for event in events], np.int64)
         found["clock"] = np.array([event.clock for event in events], np.int8)
         found["index"] = np.array([event.pattern for event in events], np.int64)
-        texts = {name: list(map(_text, all_of(name))) if name in present else [None] * len(events) for name in _TEXTS}
+        texts: dict[str, list[str | None]] = {name: [None] * size for name in _TEXTS}
+        for name in rows.keys() & texts.keys():
+            for number, value in zip(*rows[name], strict=True):
+                texts[name][number] = _text(value)
         return _Rows(found, {name: columns.texts(texts[name]) for name in _TEXTS})
 
     def _event_table(self, rows: dict[str, NDArray[Any]], texts: dict[str, pa.Array]) -> pa.Table:
@@ -221,6 +223,19 @@ class Facts:
             if name not in made:
                 made[name] = columns.integers(rows[name], schema.field(name).type)
         return pa.table([made[name] for name in schema.names], schema=schema)
+
+
+def _by_field(events: Sequence[Event]) -> dict[str, tuple[list[int], list[int | str]]]:
+    """Return which events have a field, and its values: most events have one or two of them."""
+    rows: dict[str, tuple[list[int], list[int | str]]] = {}
+    for number, event in enumerate(events):
+        for name, value in event.values.items():
+            if name not in rows:
+                rows[name] = ([], [])
+            at, values = rows[name]
+            at.append(number)
+            values.append(value)
+    return rows
 
 
 class _Rows(NamedTuple):

@@ -204,7 +204,7 @@ class Facts:
             state="torn" if torn else "whole" if count else "empty",
             inferences=[*self.clock.inferences, *self.notes],
             unmatched=self._unmatched.shapes(),
-            samples=self._unmatched.samples,
+            sampled=self._unmatched.samples,
             first_us=self._first,
             last_us=self._last,
             clock=max(self._clocks, key=lambda name: (self._clocks[name], name)) if self._clocks else UNDATED,

@@ -42,6 +42,26 @@ def has_hyperscan() -> bool:
     return find_spec("hyperscan") is not None
 
 
+def every(literals: Sequence[bytes]) -> Search:
+    """Return what finds all literals, those inside others too."""
+    return Hyperscan(literals) if has_hyperscan() else Overlapping(literals)
+
+
+class Overlapping:
+    """Finds every literal, whatever it overlaps."""
+
+    def __init__(self, literals: Sequence[bytes]) -> None:
+        """Build the automaton."""
+        self._automaton = BytesAhoCorasick(literals, matchkind=MatchKind.Standard)
+
+    def find(self, text: memoryview) -> Hits:
+        """Return what stands in a text."""
+        found = self._automaton.find_matches_as_indexes(text, overlapping=True)
+        return _in_order(
+            [np.array([one[0] for one in found], np.int64)], [np.array([one[1] for one in found], np.int64)]
+        )
+
+
 class AhoCorasick:
     """Finds the leftmost literals that do not overlap, as few literals a pass as its vector search takes."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -72,9 +73,15 @@ class Parsed:
     inferences: list[str] = field(default_factory=list)
     unmatched: dict[str, int] = field(default_factory=dict)
     """Shape -> how many of the unmatched lines that were looked at have it, the most frequent first."""
-    samples: list[str] = field(default_factory=list)
+    sampled: Callable[[], list[str]] = list
+    """Returns `samples`."""
     first_us: int | None = None
     last_us: int | None = None
     clock: str = "none"
     hints: dict[str, str] = field(default_factory=dict)
     """Identity found in the text: `allocation`, `node`, ..."""
+
+    @property
+    def samples(self) -> list[str]:
+        """Return a redacted line of each of the first shapes that nothing matched, made when it is asked for."""
+        return self.sampled()

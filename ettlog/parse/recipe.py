@@ -41,7 +41,12 @@ def key(line: bytes) -> bytes:
     if _MARK in line:
         return b""
     zeroed = line.translate(ZEROS)
-    return zeroed if b"0000-00" not in zeroed else _DATE.sub(_CENTURY, line).translate(ZEROS)
+    at = zeroed.find(b"0000-00")
+    if at < 0:
+        return zeroed
+    if zeroed.find(b"0000-00", at + 1) >= 0:
+        return _DATE.sub(_CENTURY, line).translate(ZEROS)
+    return zeroed[:at] + _CENTURY + zeroed[at + 2 :] if line[at : at + 2] == b"20" else zeroed
 
 
 def repeats(line: bytes) -> bool:

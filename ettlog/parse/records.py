@@ -8,9 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
-from ahocorasick_rs import BytesAhoCorasick
-
 from ettlog.parse import blocks
+from ettlog.parse.literals import Search, every
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 HEAD = 1 << 16
@@ -21,6 +20,8 @@ _FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(\S)")
 _JSON = b"{["
 _LONG = 4
 """Bytes of a mark that is looked for together with those of other readers; shorter ones stand everywhere."""
+_SHORT = 6
+"""Bytes below which a mark may be a word of any text."""
 
 
 class _Module(Protocol):
@@ -124,17 +125,24 @@ def reader_of(source: blocks.Reader, options: ScanOptions) -> Reader | None:
     return next((reader for reader in READERS if reader.sniff(head, options, seen)), None)
 
 
+def warm() -> None:
+    """Load what ordinary text is shown to: readers without marks, or with marks so short that they stand everywhere."""
+    for reader in READERS:
+        if min(map(len, reader.marks), default=0) < _SHORT:
+            reader._load()
+    _marks()
+
+
 @lru_cache(maxsize=1)
-def _marks() -> tuple[list[bytes], BytesAhoCorasick]:
+def _marks() -> tuple[list[bytes], Search]:
     long = sorted({mark for reader in READERS for mark in reader.marks if len(mark) >= _LONG})
-    return long, BytesAhoCorasick(long)
+    return long, every(long)
 
 
 def _seen(head: bytes) -> frozenset[bytes]:
     """Return the long marks of readers that stand in a head: one look for all of them."""
     marks, search = _marks()
-    found = search.find_matches_as_indexes(head, overlapping=True)
-    return frozenset(marks[number] for number in {number for number, _, _ in found})
+    return frozenset(marks[number] for number in set(search.find(memoryview(head)).number.tolist()))
 
 
 def advice(path: Path) -> str:

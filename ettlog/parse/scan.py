@@ -80,7 +80,7 @@ def _read(reader: Reader, source: Source, *, learns: bool) -> Parsed:
         state=_state(reader, source, binary=binary),
         inferences=[*source.clock.source.inferences, *([reader.torn] if reader.torn else []), *reader.swollen()],
         unmatched=source.unmatched.shapes(),
-        samples=source.unmatched.samples,
+        sampled=source.unmatched.samples,
         first_us=source.clock.first,
         last_us=source.clock.last,
         clock=source.clock.word,

@@ -55,24 +55,28 @@ def _shown(text: bytes) -> str:
 
 
 class Unmatched:
-    """Counts shapes of the unmatched lines that are looked at, and keeps the first sample of each of the first
+    """Counts shapes of the unmatched lines that are looked at, and keeps the first line of each of the first
     shapes."""
 
     def __init__(self) -> None:
         """Start with nothing seen."""
         self._counts: Counter[str] = Counter()
-        self.samples: list[str] = []
+        self._first: list[bytes] = []
 
     def look(self, line: bytes) -> None:
         """Take one unmatched line; shapes beyond twice the number kept make room by dropping the rarest."""
         if not line.strip():
             return
         key = shape(line)
-        if key not in self._counts and len(self.samples) < MAX_SAMPLES:
-            self.samples.append(sample(line))
+        if key not in self._counts and len(self._first) < MAX_SAMPLES:
+            self._first.append(line[:SAMPLE_BYTES])
         self._counts[key] += 1
         if len(self._counts) > 2 * MAX_SHAPES:
             self._counts = Counter(self.shapes())
+
+    def samples(self) -> list[str]:
+        """Return the first lines of the first shapes, redacted: that takes longer than to look at them."""
+        return list(map(sample, self._first))
 
     def shapes(self) -> dict[str, int]:
         """Return the most frequent shapes with their counts, most frequent first, equal ones by name."""

@@ -156,18 +156,20 @@ class StepLines:
 
     def _slow(self, pool: Pool, rows: Ints, idle: frozenset[int]) -> Iterator[tuple[int, Found]]:
         """Read lines of a pool by the regexes of those patterns whose anchors are on them; most hold none."""
-        engine, text, wanted = self._source.engine, memoryview(self._block.data), frozenset(pool.patterns)
+        engine, text = self._source.engine, memoryview(self._block.data)
+        wanted = tuple(index for index in pool.patterns if index not in idle)
+        silent, chosen = engine.duds.of(wanted), frozenset(wanted)
         for begin, end in zip(pool.at[rows].tolist(), pool.end[rows].tolist(), strict=True):
             line = bytes(text[begin:end])
-            ready = tuple(index for index in engine.wanted_steps(line) if index in wanted and index not in idle)
-            name = engine.duds.name(line) if ready else b""
-            if not ready or (name and engine.duds.known(name, ready)):
+            name = engine.duds.name(line)
+            if name in silent:
                 continue
-            every = self._read_line(begin, end, ready, many=True)
+            ready = tuple(index for index in engine.wanted_steps(line) if index in chosen)
+            every = self._read_line(begin, end, ready, many=True) if ready else []
             yield from ((begin, found) for found in every)
             # of a line whose end is not seen, a match that touches it does not count: it says nothing of whole ones
             if not every and pool.key != CUT and text[end] == 10:
-                engine.duds.learn(name, line, ready)
+                engine.duds.learn(silent, name, line, ready)
 
     def _twins(self, rows: Rows) -> Rows:
         """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside
@@ -177,11 +179,13 @@ class StepLines:
         for tier in self._source.engine.low_tiers:
             dated = np.flatnonzero((tiers == tier) & (rows.ts != NULL))
             before = self._source.twins.get(tier, (_EMPTY, _EMPTY, _EMPTY))
+            if not len(undated):
+                dated = dated[-2:]  # nobody asks for more, and the next block for no more either
             steps, instants = np.r_[before[0], rows.values[0][dated]], np.r_[before[1], rows.ts[dated]]
             clocks = np.r_[before[2], rows.clock[dated]]
             behind = np.searchsorted(dated, undated) + len(before[0])
             lent = np.zeros(len(steps), bool)
-            for offset in _TWINS:
+            for offset in _TWINS if len(undated) else ():
                 near = behind + offset
                 same = (near >= 0) & (near < len(steps)) & (rows.ts[undated] == NULL)
                 same[same] = steps[near[same]] == rows.values[0][undated[same]]

@@ -196,6 +196,7 @@ def _lead(items: list[_Item]) -> bytes:
     return bytes(found)
 
 
+@functools.lru_cache(maxsize=4096)
 def needle(expression: bytes) -> bytes:
     """Return the longest literal that every match of a bytes regex contains; empty where none is certain."""
     tree = _parser.parse(expression)

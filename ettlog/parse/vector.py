@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,11 +144,12 @@ class Template:
         rank = np.full(len(labels), NULL if learnt.rank is None else learnt.rank)
         if not self._label:
             return good, rank
-        for label in _distinct(labels):
+        every = _distinct(labels)
+        for label in every:
             if label not in self._peeled:
                 peeled = peel(self._relabelled(label))
                 self._peeled[label] = NULL if peeled.rank is None else peeled.rank, peeled.offset == learnt.offset
-            mine = labels == label
+            mine = labels == label if len(every) > 1 else slice(None)
             rank[mine], good[mine] = self._peeled[label]
         return good, rank
 
@@ -206,10 +208,16 @@ def _instants(parts: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     if not len(year) or hour.max() > 23 or minute.max() > 59 or second.max() > 59:
         valid = (hour < 24) & (minute < 60) & (second < 60)
     if len(year) and (parts[:3] == parts[:3, :1]).all():  # one day, as most often: no need to reckon for each line
-        days, real = _days(*parts[:3, :1])
-        return days[0] * _DAY + of_day, valid & real[0]
+        day_number, exists = _day(*parts[:3, 0].tolist())
+        return day_number * _DAY + of_day, valid & exists
     days, real = _days(year, month, day)
     return days * _DAY + of_day, valid & real
+
+
+@functools.lru_cache(maxsize=1024)
+def _day(year: int, month: int, day: int) -> tuple[int, bool]:
+    days, real = _days(*np.array([[year], [month], [day]], np.int64))
+    return int(days[0]), bool(real[0])
 
 
 def _days(year: Ints, month: Ints, day: Ints) -> tuple[Ints, NDArray[np.bool_]]:
