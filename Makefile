@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture machine fuzz mutate spark lock offline docs clean
+.PHONY: help demo test check bench torture machine truth fuzz mutate spark lock offline docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -63,6 +63,11 @@ LAKE_SEQUENCES ?= 10000
 
 machine: $(VENV)/.testing  ## Drive a lake and its logs through LAKE_SEQUENCES random sequences of actions; hours
 	LAKE_SEQUENCES=$(LAKE_SEQUENCES) $(BIN)/python -m pytest -n 0 -q --timeout 0 tests/test_lake_machine.py
+
+TRUTH_SEEDS ?= 20
+
+truth: $(VENV)/.testing  ## Write TRUTH_SEEDS simulated fleets of 200 jobs as logs, whole and injured, and hold what is found in them against the truth
+	$(BIN)/python -m tests.simulating --seeds $(TRUTH_SEEDS) --ranks 3
 
 lock: $(VENV)/.made  ## Lock all requirements with hashes anew, and write the bill of materials
 	$(BIN)/pip install -q --disable-pip-version-check uv
