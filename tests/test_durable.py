@@ -145,8 +145,10 @@ def test_a_new_version_that_cannot_be_made_durable_leaves_the_old_one(
 
 
 def test_lines_are_durable_and_so_is_the_name_of_a_new_file(tmp_path: Path, calls: list[str]) -> None:
-    """The file, and once its folder."""
+    """The file, and once its folder; no handle stays open."""
+    before = handles()
     durable.append(tmp_path / "lines", b"one\n")
+    assert handles() == before
     durable.append(tmp_path / "lines", b"two\n")
     assert calls == ["fsync lines", f"fsync {tmp_path.name}", "fsync lines"]
     assert (tmp_path / "lines").read_bytes() == b"one\ntwo\n"
@@ -193,14 +195,22 @@ def test_a_folder_is_as_readable_for_the_group_as_the_one_it_is_made_like(tmp_pa
         durable.make_folder(tmp_path / "file")
 
 
-def test_a_lock_is_waited_for_and_given_back(tmp_path: Path) -> None:
-    """A second holder is told after its patience, not before; after the first has gone it holds the lock at once."""
-    path = tmp_path / "lock"
+def test_a_lock_is_waited_for_and_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second holder looks again twenty times a second, and is told after its patience, not before; once the first
+    has gone, the lock is had at once."""
+    path, naps, real = tmp_path / "lock", list[float](), time.sleep
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        real(seconds)
+
+    monkeypatch.setattr(time, "sleep", nap)
     with durable.locked(path, 0):
         begun = time.monotonic()
         with pytest.raises(LakeError, match="another ingest is writing"), durable.locked(path, 0.3):
             pass
         assert time.monotonic() - begun >= 0.3
+    assert set(naps) == {0.05}
     with durable.locked(path, 0):
         assert path.stat().st_mode & 0o777 == 0o600
 
@@ -221,3 +231,10 @@ def test_an_error_of_the_system_says_what_to_do(tmp_path: Path, code: int, todo:
     told = durable.failed("cannot write", tmp_path, OSError(code, os.strerror(code)))
     assert (told.what, told.where, told.why) == ("cannot write", str(tmp_path), os.strerror(code))
     assert told.todo.startswith(todo) or todo in told.todo
+
+
+def test_an_error_without_a_number_has_a_name_and_the_usual_help(tmp_path: Path) -> None:
+    """An error that the system did not number is called by its kind."""
+    told = durable.failed("cannot write", tmp_path, OSError())
+    assert told.why == "OSError"
+    assert told.todo.startswith("check the disk")

@@ -22,6 +22,7 @@ def gone(name: str, data: bytes = b"one\n") -> Gone:
     ("old", "new"),
     [
         ("logs/a", "logs/a.1"),
+        ("logs/train", "logs/old/train"),
         ("logs/a.log", "logs/a.log.1"),
         ("logs/a.log", "logs/a.log-20310506.gz"),
         ("logs/a.log", "logs/a.1.log"),

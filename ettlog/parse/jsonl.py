@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ettlog.parse.blocks import Reader, open_source
 from ettlog.parse.gather import BAD_RECORD, IGNORED, LONG, TORN, Facts
@@ -50,6 +50,27 @@ def lines(source: Reader, most: int = MAX_LINE) -> Iterator[Line]:
             rest, dropping = rest[:most], True
     if rest:
         yield Line(number + 1, rest, dropping, False)
+
+
+class BlockReader(Protocol):
+    """What puts the lines of a record together: `line` takes one, `close` ends the record that is open."""
+
+    facts: Facts
+
+    def line(self, line: Line) -> None:
+        """Take one line."""
+
+    def close(self) -> None:
+        """End the record that is open."""
+
+
+def blocks(path: Path, options: ScanOptions, reader: BlockReader, most: int) -> Parsed:
+    """Give each line of a source, cut at `most` bytes, to a reader. Raise SourceRefusedError like the scanner."""
+    with open_source(path, budget=options.limits.output) as source:
+        for line in lines(source, most):
+            reader.line(line)
+        reader.close()
+        return reader.facts.parsed(source)
 
 
 def each(

@@ -13,7 +13,6 @@ from typing import Final
 
 from ettlog.parse import jsonl, pbs
 from ettlog.parse.attempts import Attempts
-from ettlog.parse.blocks import open_source
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, LONG, MATCHED, TORN, Facts
 from ettlog.parse.parsed import Parsed, ScanOptions
 
@@ -35,12 +34,7 @@ def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every re
 
 def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the jobs. Raise SourceRefusedError like the scanner."""
-    reader = _Reader(Facts(NAME, options))
-    with open_source(path, budget=options.limits.output) as source:
-        for line in jsonl.lines(source, MAX_RECORD):
-            reader.line(line)
-        reader.close()
-        return reader.facts.parsed(source)
+    return jsonl.blocks(path, options, _Reader(Facts(NAME, options)), MAX_RECORD)
 
 
 class _Reader:

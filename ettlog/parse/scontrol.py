@@ -13,7 +13,6 @@ from typing import Final
 from ettlog.parse import jsonl
 from ettlog.parse import sacct_cells as cells
 from ettlog.parse import slurm_words as words
-from ettlog.parse.blocks import open_source
 from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, LONG, MATCHED, TORN, Facts
 from ettlog.parse.k8s_object import Fields
 from ettlog.parse.parsed import Parsed, ScanOptions
@@ -45,11 +44,7 @@ def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every re
 def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the jobs. Raise SourceRefusedError like the scanner."""
     reader = _Reader(Facts(NAME, options))
-    with open_source(path, budget=options.limits.output) as source:
-        for line in jsonl.lines(source, MAX_RECORD):
-            reader.line(line)
-        reader.close()
-        return words.unless_told(reader.facts.parsed(source), reader.told)
+    return words.unless_told(jsonl.blocks(path, options, reader, MAX_RECORD), reader.told)
 
 
 class _Reader:

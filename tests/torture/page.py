@@ -34,7 +34,7 @@ def table(runs: Sequence[Run]) -> str:
     for one in runs:
         counts = [_number(one.outcome.counts[unit]) for unit in used]
         how = "full" if one.full else "sample"
-        tail = [how, str(len(one.outcome.failures)), _number(len(one.outcome.skipped)), f"{one.seconds:.0f}"]
+        tail = [how, str(len(one.outcome.failures)), _number(len(one.outcome.skipped)), _number(round(one.seconds))]
         floor = f"{one.area.floor:,} {one.area.unit}"
         lines.append("| " + " | ".join([one.area.name, one.area.title, floor, *counts, *tail]) + " |")
     sums = [_number(sum(one.outcome.counts[unit] for one in runs)) for unit in used]

@@ -37,12 +37,19 @@ def run(scope: Scope) -> Outcome:
         for scenario in lakes.SCENARIOS:
             start, expected = lakes.sound(scenario, scope.folder / scenario)
             disk = _format(scope.folder / f"{scenario}.img", start)
-            count = _count(nursery, start, scope.folder)
-            for at in scope.some(range(1, count + 2), 2):
+            kinds = _kinds(nursery, start, scope.folder)
+            for cut in scope.some(list(plan(kinds)), 2):
                 found.counts["power cuts"] += 1
-                bad = _cut(nursery, disk, at, expected, acknowledged=at > count)
-                found.failures.extend(f"{scenario} ingest, power cut at call {at}: {text}" for text in bad)
+                bad = _cut(nursery, disk, cut, expected, acknowledged=cut[0] > len(kinds))
+                how = "in the middle of" if cut[1] == shim.KILL_HALF else "before"
+                found.failures.extend(f"{scenario} ingest, power cut {how} call {cut[0]}: {text}" for text in bad)
     return found
+
+
+def plan(kinds: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield (call, action) of every cut: before each call, after the last one, and in the middle of each write."""
+    yield from ((at, shim.KILL_BEFORE) for at in range(1, len(kinds) + 2))
+    yield from ((at, shim.KILL_HALF) for at, kind in enumerate(kinds, 1) if kind == shim.WRITE)
 
 
 def _missing(folder: Path) -> str:
@@ -85,19 +92,23 @@ def _mounted(image: Path, place: Path) -> Iterator[Path]:
         _do("umount", place)
 
 
-def _count(nursery: Nursery, start: Path, folder: Path) -> int:
+def _kinds(nursery: Nursery, start: Path, folder: Path) -> list[int]:
+    """Return the kinds of the calls of an ingest that nothing disturbs."""
     case, seen = lakes.fresh(start, folder / "case"), folder / "seen.json"
     ended = nursery.run(command(case), shim.Trap(str(case / "lake"), seen=str(seen)))
     assert ended.code == 0, ended.err
-    return len(json.loads(seen.read_text()))
+    kinds: list[int] = json.loads(seen.read_text())
+    return kinds
 
 
-def _cut(nursery: Nursery, disk: Path, at: int, expected: dict[str, bytes], *, acknowledged: bool) -> Iterator[str]:
+def _cut(
+    nursery: Nursery, disk: Path, cut: tuple[int, int], expected: dict[str, bytes], *, acknowledged: bool
+) -> Iterator[str]:
     """Run until the cut, take what the disk then held, and yield what does not hold of it."""
     running, left = disk.with_name("running.img"), disk.with_name("left.img")
     shutil.copyfile(disk, running)
     with _mounted(running, disk.with_name("running")) as place:
-        nursery.run(command(place), shim.Trap(str(place / "lake"), at, shim.KILL_BEFORE))
+        nursery.run(command(place), shim.Trap(str(place / "lake"), *cut))
         shutil.copyfile(running, left)
     with _mounted(left, disk.with_name("left")) as place:
         state = power.Left(tree(place / "lake"), frozenset(), acknowledged)
