@@ -5,7 +5,7 @@
 -- subject: job and number of the start
 -- detail: how many saves were asked for
 SELECT job || ' start ' || CAST(k AS VARCHAR) AS subject,
-  CAST(count(*) AS VARCHAR) || ' saves asked for, none seen committed' AS detail
+  CAST(count(*) AS VARCHAR) || CASE WHEN count(*) = 1 THEN ' save' ELSE ' saves' END || ' asked for, none seen committed' AS detail
 FROM _save
 WHERE state IN ('requested', 'committed')
 GROUP BY job, k
