@@ -82,5 +82,10 @@ def fleet(*logs: Log, alloc: Iterable[Mapping[str, Any]] = (), config: Config | 
         event=table(row for log in logs for row in log.events),
         step=table(row for log in logs for row in log.steps),
         alloc=table(records),
+        line=table(
+            {"key": log.source["key"], "path": log.source["path"], "outcome": "matched", "lines": log.line}
+            for log in logs
+            if log.line and "n_lines" not in log.source
+        ),
         config=config,
     )
