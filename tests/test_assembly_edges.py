@@ -20,13 +20,15 @@ def test_a_job_still_running_is_clipped_and_open() -> None:
 
 
 def test_a_log_cut_at_the_left_begins_with_its_first_line() -> None:
-    """The head is lost: the first line is of step 50, and nothing before it is claimed."""
+    """The head is lost: the first line is of step 50, what it took is an inference, and nothing before it is
+    claimed."""
     log = Log()
     for step, at in ((50, 10), (51, 11), (52, 12)):
         log.step(at, step, 1)
     log.say(12, "exit_ok")
     made = fleet(log)
-    assert segments(made) == [(0, "step", 9, 12)]
+    assert segments(made) == [(0, "step", 9, 10), (0, "step", 10, 12)]
+    assert made.table("segment").sort("begin_us")["inferred"].to_list() == [True, False]
     assert starts(made, "first_step", "new_steps") == [(50, 3)]
 
 

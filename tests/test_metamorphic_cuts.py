@@ -80,9 +80,7 @@ def read(folder: Path, rows: list[str]) -> dict[str, pl.DataFrame]:
     return {job: found.filter(pl.col("job") == job).select(COLUMNS) for job in sorted(found["job"].unique())}
 
 
-@pytest.mark.parametrize(
-    ("lines", "starts"), [(LOOP, 4), (ROBIN, 2)], ids=["torchrun", "deepspeed"]
-)
+@pytest.mark.parametrize(("lines", "starts"), [(LOOP, 4), (ROBIN, 2)], ids=["torchrun", "deepspeed"])
 def test_a_log_may_be_rotated_at_any_line(lines: list[str], starts: int, tmp_path: Path) -> None:
     """Two files, cut before any line, are the one log: a job for each cut, all with the same segments."""
     rows = [lay(tmp_path, "whole", 900, {"run.log": lines})]

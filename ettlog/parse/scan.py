@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ettlog.lifecycle import KIND_BY_NAME, OUTCOMES
 from ettlog.parse import columns, zones
 from ettlog.parse.block import BlockScan
@@ -102,13 +100,9 @@ def _state(reader: Reader, source: Source, *, binary: bool) -> str:
 
 def _hints(events: pa.Table) -> dict[str, str]:
     """Return the allocation that the scheduler's own lines name, if it is one."""
-    if not events.num_rows:
+    if events.num_rows and _SCHEDULER.isdisjoint(events["kind"].chunk(0).dictionary.to_pylist()):
         return {}
-    kinds = events["kind"].chunk(0)
-    codes = [code for code, kind in enumerate(kinds.dictionary.to_pylist()) if kind in _SCHEDULER]
-    if not codes:
-        return {}
-    mine = np.flatnonzero(np.isin(kinds.indices.to_numpy(), codes))
-    named = [_ALLOCATION.fullmatch(name) for name in events["name"].take(mine).to_pylist() if name]
+    rows = zip(events["kind"].to_pylist(), events["name"].to_pylist(), strict=True)
+    named = [_ALLOCATION.fullmatch(name) for kind, name in rows if kind in _SCHEDULER and name]
     found = {match[1] for match in named if match}
     return {"allocation": found.pop()} if len(found) == 1 else {}
