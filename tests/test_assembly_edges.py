@@ -32,6 +32,19 @@ def test_a_log_cut_at_the_left_begins_with_its_first_line() -> None:
     assert starts(made, "first_step", "new_steps") == [(50, 3)]
 
 
+def test_a_long_first_step_beside_too_few_others_is_an_inference() -> None:
+    """Of two steps nobody can tell what one takes: a compile may lie in the first, which took twice as long."""
+    log = Log()
+    log.say(0, "launch")
+    log.step(5, 1, 4)
+    log.step(7, 2, 2)
+    log.say(7, "exit_ok")
+    made = fleet(log)
+    first, second = made.table("segment").filter(component="effective_training").sort("begin_us").iter_rows(named=True)
+    assert (first["inferred"], second["inferred"]) == (True, False)
+    assert segments(made)[-2:] == [(0, "step", 1, 5), (0, "step", 5, 7)]
+
+
 def test_a_log_cut_at_the_left_inside_an_allocation_leaves_a_gap() -> None:
     """Hardware was held from 0; what happened until the first line is unknown, no start-up."""
     log = Log(allocation="7")

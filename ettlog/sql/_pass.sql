@@ -12,7 +12,7 @@
 -- gone: whether the job never came back
 -- safe_step: last step of the job that a checkpoint protects
 -- doubt_step: up to here steps may have been made before, by a start whose logs break off
--- late: whether start-up went on in the work of the first line, or steps before it are missing
+-- late: whether start-up went on in the work of the first line, or may have, or steps before it are missing
 WITH compiled AS (
   SELECT gid, at_us FROM mark WHERE kind IN ('compile', 'compile_end')
 ),
@@ -62,6 +62,9 @@ torn AS (
   LEFT JOIN summed AS l ON l.gid = p.gid LEFT JOIN _steady AS y ON y.gid = p.gid
   WHERE p.steps_cut GROUP BY p.gid, p.gid - p.k
 ),
+brief AS (
+  SELECT jid, min(coalesce(total_us, at_us - before_us) // covered) AS step_us FROM _line WHERE NOT opens GROUP BY jid
+),
 doubt AS (
   SELECT g.gid, max(coalesce(r.step, 9000000000000000000)) AS step FROM _placed AS g JOIN torn AS r ON r.jid = g.gid - g.k AND r.gid < g.gid GROUP BY g.gid
 ),
@@ -74,6 +77,11 @@ late AS (
   JOIN _placed AS p ON p.gid = l.gid
   WHERE l.opens AND l.step - l.covered > greatest(r.step, coalesce(p.resumed_from, 0))
     AND (p.resumed_from IS NOT NULL OR l.gid NOT IN (SELECT gid FROM mark WHERE kind IN ('restore_begin', 'restore_end')))
+  UNION
+  -- too few steps to tell what one takes, and the first took a quarter longer than the shortest: a compile may lie in it
+  SELECT w.gid FROM warmed AS w JOIN _steady AS y ON y.gid = w.gid AND y.steady_us IS NULL
+  JOIN _line AS l ON l.gid = w.gid AND l.opens JOIN brief AS b ON b.jid = l.jid
+  WHERE 4 * (w.at_us - w.warm_us) > 5 * b.step_us * l.covered
 )
 SELECT r.gid, r.pass, r.step AS high, r.samples AS high_samples, r.uneven, y.steady_us, w.warm_us, w.work_us AS warm_work_us, m.stride,
   s.gone, s.step AS safe_step, d.step AS doubt_step, t.gid IS NOT NULL AS late
