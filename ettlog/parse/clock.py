@@ -92,12 +92,12 @@ class SourceClock:
             us, clock = self._to_utc(stamp.us)
             self._keep(us, stamp.us)
             return us, clock
-        local, inferred = self._complete(stamp)
+        local = self._with_year(stamp.us) if stamp.date else self._with_date(stamp.us)
         if local is None:
             return None, "none"
-        us, clock = (local, "exact") if stamp.zone != "local" else self._to_utc(local)
+        us = local if stamp.zone != "local" else self._to_utc(local)[0]
         self._keep(us, local)
-        return us, "date_inferred" if inferred else clock
+        return us, "date_inferred"
 
     def _note(self, sentence: str) -> None:
         self._notes.setdefault(sentence)
@@ -110,13 +110,6 @@ class SourceClock:
         if self.guessing and self._last_local is not None:
             near = _nearest_year(self._last_local, real) - self._last_local
             self._shift = near if self._missing == "year" else round((real - self._last_local) / DAY) * DAY
-
-    def _complete(self, stamp: Stamp) -> tuple[int | None, bool]:
-        if not stamp.date:
-            return self._with_date(stamp.us), True
-        if stamp.year:
-            return stamp.us, False
-        return self._with_year(stamp.us), True
 
     def _with_year(self, us: int) -> int | None:
         if self._last_local is not None:

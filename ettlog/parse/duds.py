@@ -28,7 +28,8 @@ class Duds:
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         """Keep the patterns."""
         self._patterns = patterns
-        self._digits = digit_literals(one.anchor for one in patterns if one.kind == STEP)
+        self.digits = digit_literals(one.anchor for one in patterns if one.kind == STEP)
+        """Finds in a line with its digits zeroed that an anchor of a step with digits in it may be on its like."""
         self._known: dict[tuple[int, ...], set[bytes]] = {}
         self._size = 0
 
@@ -46,7 +47,7 @@ class Duds:
     def learn(self, names: set[bytes], name: bytes, line: bytes, wanted: tuple[int, ...]) -> None:
         """Add the name of a line on which patterns found nothing, `wanted` those whose anchors are on it, where that
         holds of all its like."""
-        if not name or any(part in name for part in OTHER_DIGITS) or self._digits.search(line.translate(ZEROS)):
+        if not name or any(part in name for part in OTHER_DIGITS) or self.digits.search(line.translate(ZEROS)):
             return
         if self._size < KEPT and all(self._alike(line, one) for one in wanted):
             self._size += name not in names

@@ -16,7 +16,7 @@ from ettlog.parse.dated import DatedLikes
 from ettlog.parse.duds import Duds
 from ettlog.parse.extract import StepReader
 from ettlog.parse.facts import Facts
-from ettlog.parse.finder import STEP, Finder
+from ettlog.parse.finder import Finder
 from ettlog.parse.format import FormatSet, Pattern
 from ettlog.parse.likes import Likes
 from ettlog.parse.line import LineReader
@@ -39,7 +39,6 @@ class Engine:
         self.book = Book(patterns)
         self.dated = DatedLikes()
         self.recipes = Recipes(patterns, self.finder.literals, self.dated.stamp)
-        self._step_digits = digit_literals(one.anchor for one in patterns if one.kind == STEP)
         self.duds = Duds(patterns)
         self._gate_digits = digit_literals(self.finder.step_literals)
         self.likes = Likes(self._anchored)
@@ -66,7 +65,7 @@ class Engine:
 
     def _anchored(self, line: bytes) -> tuple[int, ...] | None:
         name = line.translate(ZEROS)
-        if self._step_digits.search(name) or self._gate_digits.search(name):
+        if self.duds.digits.search(name) or self._gate_digits.search(name):
             return None
         return self.wanted_steps(line)
 
@@ -78,7 +77,7 @@ class Engine:
         found = self._wanted_steps.get(name)
         if found is None:
             found = tuple(self.finder.wanted_steps(line))
-            if self._step_digits.search(name) is None and len(self._wanted_steps) < KEPT:
+            if self.duds.digits.search(name) is None and len(self._wanted_steps) < KEPT:
                 self._wanted_steps[name] = found
         return found
 

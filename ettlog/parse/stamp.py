@@ -6,7 +6,6 @@ Months are read by number or by English name from a fixed table: the process loc
 from __future__ import annotations
 
 import re
-import sys
 from datetime import date
 from typing import NamedTuple
 
@@ -102,10 +101,9 @@ def parse(text: bytes | str) -> Stamp | None:
     return _epoch(line) if match is None else _read(match, line.strip())
 
 
-def has_clock(line: bytes | bytearray, begin: int = 0, end: int = sys.maxsize) -> bool:
-    """Tell whether a line, or a piece of a text, holds the shape of a time: if `find` gives None then, it is invalid or
-    a duration."""
-    return _TIME.search(line, begin, end) is not None
+def has_clock(line: bytes) -> bool:
+    """Tell whether a line holds the shape of a time: if `find` gives None then, it is invalid or a duration."""
+    return clock_in(line) is not None
 
 
 def may_be_dated(line: bytes) -> bool:
