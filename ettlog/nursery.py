@@ -113,7 +113,7 @@ class Nurse:
         for pipe in (control, *theirs):
             pipe.close()
         self._pids: list[int] = []
-        self._ends: dict[int, int] = {}
+        self._ends: dict[int, int | None] = {}
 
     def pid(self, number: int) -> int | None:
         """Return the process id of a worker, once it was forked; None where it never was."""
@@ -136,7 +136,8 @@ class Nurse:
             while pid is not None and pid not in self._ends:
                 ended, status = self._control.recv()
                 self._ends[ended] = os.waitstatus_to_exitcode(status)
-        return self._ends.get(pid) if pid is not None else None
+        # where nobody tells, it is gone all the same: its id may be another process's soon, and is not killed again
+        return self._ends.setdefault(pid, None) if pid is not None else None
 
     def stop(self) -> None:
         """End all of them."""
