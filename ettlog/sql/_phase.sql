@@ -8,7 +8,7 @@
 -- new_us: the first new step begins; null where none was made
 -- step_end_us: last step line
 -- progress_us: last progress of any kind; null where the loop was never entered
--- stop_us: the failure, or the end of the loop
+-- stop_us: the failure, or the end of the loop: the last step line, or the last sign of training behind it
 -- silent: whether the loop was left more than five seconds behind all that is known to have gone on in it, or steps were saved that no
 -- line tells of
 -- done_us: the start is over: hardware given back, or last line
@@ -35,6 +35,15 @@ told AS (
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind LEFT JOIN lifecycle_part AS p ON p.part = k.part
   GROUP BY m.job, m.k
 ),
+trained AS (
+  -- batches without a number of the run go on behind the last step line: more than five seconds of them are no end of the loop. What is asked for
+  -- there of a start that ends well is its end, and no sign of life behind it tells of training
+  SELECT gid, max(CASE WHEN kind = 'heartbeat' AND at_us > end_us + 5000000 AND at_us <= coalesce(closes_us, at_us) THEN at_us END) AS at_us
+  FROM (SELECT p.gid, s.end_us, m.kind, m.at_us, min(CASE WHEN m.kind <> 'heartbeat' AND m.at_us >= s.end_us THEN m.at_us END) OVER (PARTITION BY p.gid) AS closes_us
+    FROM mark AS m JOIN _placed AS p ON p.job = m.job AND p.k = m.k JOIN stepped AS s ON s.gid = p.gid
+    WHERE m.kind IN ('heartbeat', 'save_request', 'save_blocking', 'publish_begin', 'train_end', 'exit_planned', 'exit_ok', 'exit_code')) AS last_told
+  GROUP BY gid
+),
 saved AS (
   SELECT job, k, max(step) AS step FROM _save WHERE state <> 'loaded' GROUP BY job, k
 ),
@@ -50,7 +59,7 @@ stopped AS (
     w.begin_us AS loop_us, e.dated AS loop_dated, w.end_us AS step_end_us, v.step > w.last_step AS unseen, f.begin_us AS new_us, t.init_us, t.left_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
     CASE WHEN o.stays THEN o.next_us END AS next_us,
     greatest(w.end_us, CASE
-      WHEN s.end_state = 'completed' THEN coalesce(w.end_us, CASE WHEN p.train_us <= t.left_us THEN t.left_us END, p.train_us, t.init_us, p.last_us)
+      WHEN s.end_state = 'completed' THEN coalesce(greatest(w.end_us, a.at_us), CASE WHEN p.train_us <= t.left_us THEN t.left_us END, p.train_us, t.init_us, p.last_us)
       WHEN s.end_state IN ('unknown', 'truncated') THEN p.last_us
       -- without a stamp a failure lies between the last line and the next thing that is dated: the release, or the next start
       WHEN s.failed_us >= p.last_us AND NOT s.failed_dated AND w.end_us IS NOT NULL
@@ -64,6 +73,7 @@ stopped AS (
   LEFT JOIN told AS t ON t.job = p.job AND t.k = p.k
   LEFT JOIN saved AS v ON v.job = p.job AND v.k = p.k
   LEFT JOIN waited AS h ON h.job = p.job AND h.k = p.k
+  LEFT JOIN trained AS a ON a.gid = p.gid
   LEFT JOIN followed AS o ON o.job = p.job AND o.k = p.k
   WHERE p.first_us IS NOT NULL
 )
