@@ -25,18 +25,21 @@ _ESCAPED = frozenset(b'"\\<>&') | frozenset(range(32)) | frozenset(range(127, 25
 """Bytes that what wraps lines may write in another way."""
 
 
-@functools.lru_cache(maxsize=8192)
 def needles(expression: bytes, *, plain: bool = False) -> tuple[bytes, ...]:
     """Return literals of which every text that a bytes regex matches holds one, sorted; none where nothing is certain.
 
     With `plain` they are made of bytes alone that stand for themselves in JSON and in HTML, too.
     """
-    tree = _parser.parse(expression)
-    if tree.state.flags:
-        return ()
     cut = _ESCAPED if plain else frozenset(_GAP)
-    longest = {max(bytes(_split(way, cut)).split(_GAP), key=len) for way in _ways(tree)}
+    longest = {max(bytes(_split(way, cut)).split(_GAP), key=len) for way in _of(expression)}
     return tuple(sorted(longest)) if all(longest) else ()
+
+
+@functools.lru_cache(maxsize=8192)
+def _of(expression: bytes) -> tuple[bytes, ...]:
+    """Return the ways through a regex; none with flags."""
+    tree = _parser.parse(expression)
+    return () if tree.state.flags else tuple(_ways(tree))
 
 
 def _split(way: bytes, cut: frozenset[int]) -> Iterator[int]:
