@@ -46,7 +46,7 @@ def test_a_long_first_step_beside_too_few_others_is_an_inference() -> None:
 
 
 def test_batches_behind_the_last_numbered_step_are_unknown_and_no_teardown() -> None:
-    """Three steps have numbers, then batches of an epoch go on for eight minutes: what they trained cannot be counted."""
+    """Three steps have numbers, then batches go on for eight minutes: what they trained cannot be counted."""
     log = Log()
     log.say(0, "launch")
     stepping(log, 1, (1, 2, 3))
