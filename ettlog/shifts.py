@@ -20,7 +20,7 @@ FIRST, LAST = -(1 << 62), 1 << 62
 
 
 class Shift(NamedTuple):
-    """What is added to instants of a source that lie in [begin, end); of all clocks, or of assumed zones only: of stamps
+    """What is added to instants of a source in [begin, end); of all clocks, or of assumed zones only, that is of stamps
     without a zone, whether or not they lack the year too."""
 
     key: str

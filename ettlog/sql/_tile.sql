@@ -8,12 +8,12 @@
 -- inferred: whether an instant is not printed
 -- evidence: path and line of the later mark
 WITH point AS (
-  SELECT m.job, m.k, m.at_us, k.part, k.edge, m.dated AND l.gid IS NULL AS dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence, m.stream, m.part_no, m.line, 1 AS place
+  SELECT m.job, m.k, m.at_us, k.part, k.edge, m.dated AND l.job IS NULL AS dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence, m.stream, m.part_no, m.line, 1 AS place
   FROM mark AS m
   JOIN lifecycle_kind AS k ON k.kind = m.kind
   JOIN lifecycle_part AS p ON p.part = k.part
   JOIN _phase AS h ON h.job = m.job AND h.k = m.k
-  LEFT JOIN _lone AS l ON l.gid = m.gid AND l.at_us = m.at_us
+  LEFT JOIN _lone AS l ON l.job = m.job AND l.k = m.k AND l.at_us = m.at_us
   WHERE (p.component = 'trainer_init' OR k.part = 'compile') AND k.edge IN ('begin', 'end')
     AND m.at_us >= h.begin_us AND m.at_us <= h.loop_us
   UNION ALL
