@@ -82,6 +82,8 @@ AREAS: tuple[Area, ...] = (
     Area("F3", "the system refuses calls on the logs", "source_faults", "faults", 48, 24),
     Area("F4", "an fsync fails once, then succeeds", "fsync_once", "faults", 24, 8),
     Area("F5", "the power cut at each call, on a real ext4", "power_cuts", "power cuts", 162, 8),
+    Area("F5-XFS", "the power cut at each call, on a real XFS", "power_cuts_xfs", "power cuts", 162, 6),
+    Area("F5-Btrfs", "the power cut at each call, on a real Btrfs", "power_cuts_btrfs", "power cuts", 162, 6),
     Area("F6", "every state of the disk after a power cut", "power", "states", 300, 80),
     Area("F7", "the manifest damaged, then ingested again", "damaged_manifest", "faults", 454, 70),
     Area("F8", "data files damaged, then opened and checked", "damaged_facts", "faults", 2000, 200),
