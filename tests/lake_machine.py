@@ -6,13 +6,11 @@ in an attic, for their facts stay too, unless a log that is called after one beg
 
 from __future__ import annotations
 
-import functools
 import gzip
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,17 +19,12 @@ import zstandard
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import ettlog
-from ettlog import durable, manifest, moved, reading
+from ettlog import durable, manifest
 from ettlog.check import fix
 from ettlog.errors import LakeError
-from ettlog.ingest import IngestOptions
 from ettlog.lake import Lake, data_path
-from ettlog.manifest import GROWN, REPLACED
-from ettlog.parse import format as formats_of
-from ettlog.parse.format import FormatSet
-from ettlog.tasks import Answer, Task
 from tests.ingesting import HEAD, accounting, tree
+from tests.reading_once import ingest_again
 from tests.torture.registry import memory
 
 BASES = ("a.log", "sub/b.log", "c.log")
@@ -41,9 +34,6 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda data: gzip.compress(data, mtime=0),
     ".zst": zstandard.compress,
 }
-KEPT = 4000
-"""Texts of which is kept what reading gave."""
-PARSE = vars(reading)["_parse"]
 STEPS = ("publish", "sync_folder", "append", "replace_file", "truncate")
 
 
@@ -174,7 +164,7 @@ class LakeMachine(RuleBasedStateMachine):
     def ingest(self) -> None:
         """Ingest; the lake is that of a fresh ingest, and a second run changes nothing."""
         now, before = self._now(), self.seen
-        _ingest(self.logs, self.lake)
+        ingest_again(self.logs, self.lake)
         self.seen = {**_outlive(before, now), **now}
         self.torn = False
         self._fresh()
@@ -193,7 +183,7 @@ class LakeMachine(RuleBasedStateMachine):
             path = self.attic / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text)
-        _ingest(self.attic / "logs", self.attic / "lake")
+        ingest_again(self.attic / "logs", self.attic / "lake")
         return _held(self.attic / "lake")
 
     @rule(at=st.integers(0, 9), half=st.booleans())
@@ -201,7 +191,7 @@ class LakeMachine(RuleBasedStateMachine):
         """Kill an ingest at one of its changes of the disk, before it or half way."""
         with _trap(at, half):
             try:
-                _ingest(self.logs, self.lake)
+                ingest_again(self.logs, self.lake)
             except KilledError:
                 self.torn = True
                 return
@@ -275,36 +265,6 @@ def _is(name: str, text: bytes, new: str, longer: bytes) -> bool:
     """Tell whether a changed file is a log that is gone: called `NAME.something`, and longer."""
     plain = not name.endswith(tuple(PACKED))
     return bool(plain and text and new.startswith(f"{name}.") and longer != text and longer.startswith(text))
-
-
-@functools.cache
-def _formats() -> FormatSet:
-    return formats_of.load_all(())
-
-
-_READ: dict[tuple[bytes, str], Answer] = {}
-"""What reading gave, by the bytes and the suffix of a file."""
-
-
-def _read_once(task: Task, source: Any, reader: Any, formats: FormatSet, old: str, begins: bool) -> Answer:
-    """Read bytes that were read before from memory: that is not what is tried here, and takes most of the time."""
-    key = (task.path.read_bytes(), task.path.suffix if task.path.suffix in PACKED else "")
-    if key not in _READ:
-        if len(_READ) >= KEPT:
-            _READ.clear()
-        _READ[key] = PARSE(replace(task, gone=()), source, reader, formats, "", False)
-    answer = _READ[key]
-    relation = (GROWN if begins else REPLACED) if old else None
-    was = moved.begun_with(task.path, task.gone, task.options.limits.output) if task.gone else ()
-    return replace(answer, name=task.name, relation=relation, was=was)
-
-
-def _ingest(logs: Path, lake: Path) -> None:
-    loaded = _formats()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formats_of, "load_all", lambda *_told: loaded)
-        patch.setattr(reading, "_parse", _read_once)
-        ettlog.ingest([logs], lake, options=IngestOptions(workers=1))
 
 
 def _held(lake: Path) -> Fresh:
