@@ -14,7 +14,7 @@ from ettlog.lifecycle import KIND_BY_NAME
 from ettlog.parse import scan as scanning
 from ettlog.parse.format import FormatSet, Pattern, load_all
 from ettlog.parse.parsed import Parsed, ScanOptions
-from ettlog.parse.uniform import NOTHING, needle, prove
+from ettlog.parse.uniform import NOTHING, prove
 
 FORMATS = load_all()
 STEPS = [one for one in FORMATS.patterns if one.kind == KIND_BY_NAME["step"].kind]
@@ -154,18 +154,3 @@ def test_what_is_proved_about_a_regex(expression: bytes, usable: bool, local: bo
 def test_a_set_of_digits_binds_only_the_digit_behind_its_literal() -> None:
     """`step=[1-9]` tells nothing about digits elsewhere; a zero behind `step=` stays a zero."""
     assert prove(rb"step=(?P<step>[1-9]\d*+),").sensitive == ((b"step=", frozenset(b"123456789")),)
-
-
-@pytest.mark.parametrize(
-    ("expression", "literal"),
-    [
-        (rb"abc (?P<step>\d+) of defgh", b" of defgh"),
-        (rb"(?:ab)?cdef", b"cdef"),
-        (rb"\[(?P<name>ab)cd\]e+f", b"[abcd]"),
-        (rb"x|yyyy", b""),
-        (rb"(?i)abc", b""),
-    ],
-)
-def test_the_literal_that_a_match_cannot_do_without(expression: bytes, literal: bytes) -> None:
-    """The longest run of plain characters outside of options and branches is in every match."""
-    assert needle(expression) == literal

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ettlog.parse import finder
 from ettlog.parse import literals as searches
+from ettlog.parse.envelope import peel
 from ettlog.parse.format import load_all
 from ettlog.parse.gates import MAX_GATES, MIN_RARE, rare_ends
 
@@ -67,10 +68,30 @@ def test_hyperscan_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatc
     lines = [sample.line.encode() for one in patterns for sample in one.samples]
     text = b"\n".join(lines)
     anchored = {number for number, line in enumerate(lines) if any(patterns[one].anchor in line for one in events)}
-    for search in (fast, slow):
-        found = lines_of(text, search.find(memoryview(text)))
-        assert len(anchored) > 400
-        assert anchored <= found
+    bodies = [peel(line).body for line in lines]
+    matched = {
+        number for number, one in enumerate(bodies) if any(patterns[index].regex.search(one) for index in events)
+    }
+    assert len(matched) > 400
+    assert matched <= lines_of(text, fast.find(memoryview(text)))
+    assert len(anchored) > 400
+    assert anchored <= lines_of(text, slow.find(memoryview(text)))
+
+
+def test_anchors_alone_can_be_looked_for() -> None:
+    """Where literals may be broken by colours every line with an anchor of an event is found."""
+    patterns = load_all().patterns
+    anchors = [one.anchor for one in patterns if one.kind != finder.STEP]
+    text = b"\n".join(anchors)
+    assert lines_of(text, finder.event_search(patterns, long=False).find(memoryview(text))) == set(range(len(anchors)))
+
+
+def test_what_makes_the_search_fast_is_no_hit() -> None:
+    """Hyperscan is given one literal more than was asked for: it is never reported."""
+    literals = [b"word%03dx" % number for number in range(200)]
+    text = b"word007x \x01\x02\x03 word199x"
+    found = searches.Hyperscan(literals).find(memoryview(text))
+    assert (found.number.tolist(), found.at.tolist()) == ([7, 199], [0, 13])
 
 
 def test_a_literal_ends_where_the_text_is_rare() -> None:

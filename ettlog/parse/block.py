@@ -41,7 +41,8 @@ class BlockScan:
         """Read the block and hand its facts to the source."""
         source = self.source
         steps = StepLines(source, self.block, self.lines, self.read)
-        hits = source.engine.finder.event_hits(steps.match())
+        coloured = self.data.find(b"\x1b", 0, self.end) >= 0
+        hits = source.engine.finder.event_hits(steps.match(), coloured=coloured)
         source.hits += len(hits)
         events = self._events(hits)
         self.fast = steps.read(source.facts.idle(events))

@@ -15,7 +15,7 @@ from ettlog.parse.envelope import peel
 from ettlog.parse.format import Pattern
 from ettlog.parse.gates import COMMON, choose, rare_ends
 from ettlog.parse.literals import AhoCorasick, Hits, Hyperscan, Search, has_hyperscan
-from ettlog.parse.uniform import needle
+from ettlog.parse.needles import needles
 
 Ints = NDArray[np.int64]
 
@@ -78,6 +78,7 @@ class Finder:
         frequent = [index for index, one in enumerate(patterns) if one.kind == STEP] if steps else []
         events = [index for index, one in enumerate(patterns) if one.kind != STEP]
         self._events = _by_literal(events, patterns)
+        self._patterns = patterns
         self._event_search = event_search(patterns)
         gates = choose([patterns[index].anchor for index in frequent])
         self.steps = tuple(tuple(frequent[owner] for owner in row) for row in gates.owners)
@@ -104,9 +105,15 @@ class Finder:
         free = rest.free(at)
         return Hits(number, at) if free.all() else Hits(number[free], at[free])
 
-    def event_hits(self, rest: Rest) -> Ints:
-        """Return where literals of events stand in what is left of a block, in order."""
-        return rest.places(self._event_search.find(rest.text).at)
+    def event_hits(self, rest: Rest, *, coloured: bool) -> Ints:
+        """Return where literals of events stand in what is left of a block, in order; anchors alone where the block is
+        `coloured`: an escape sequence may stand inside a longer literal."""
+        search = self._anchor_search if coloured else self._event_search
+        return rest.places(search.find(rest.text).at)
+
+    @functools.cached_property
+    def _anchor_search(self) -> Search:
+        return event_search(self._patterns, long=False)
 
     def wanted_steps(self, line: bytes) -> list[int]:
         """Return the step patterns whose anchors are on a line, in their order."""
@@ -122,37 +129,44 @@ class Finder:
         if b"\x1b" in line:  # a colour may stand inside a literal
             line = b"\r".join(peel(state).body for state in line.split(b"\r"))
         found = {hit[0] for hit in self._anchors.find_matches_as_indexes(line, overlapping=True)}
-        return sorted(index for anchor in found for index in self._owners[anchor])
+        return sorted({index for anchor in found for index in self._owners[anchor]})
 
 
-def event_search(patterns: Sequence[Pattern]) -> Search:
-    """Return the search for lines with the anchors of events: for all anchors where it can take them, else for few
-    literals in them."""
-    anchors = tuple(one.anchor for one in patterns if one.kind != STEP)
+def event_search(patterns: Sequence[Pattern], *, long: bool = True) -> Search:
+    """Return the search for lines that events may stand on: for all their literals where it can take them, else for few
+    literals in their anchors. Without `long` for anchors only."""
+    events = [one for one in patterns if one.kind != STEP]
+    anchors = tuple(one.anchor for one in events)
     avoid = b"\n".join(sample.line.encode() for one in patterns if one.kind == STEP for sample in one.samples)
-    return _search(anchors, avoid, fast=bool(anchors) and has_hyperscan())
+    if not (anchors and has_hyperscan()):
+        return _few(anchors, avoid)
+    literals = tuple(literal for one in events for literal in _literals(one, plain=True)) if long else anchors
+    return _every(literals, avoid)
 
 
 @functools.lru_cache(maxsize=4)
-def _search(anchors: tuple[bytes, ...], avoid: bytes, *, fast: bool) -> Search:
-    """Return a search that was compiled before, by this process or by the one it was forked from."""
-    if fast:
-        return Hyperscan(rare_ends(anchors, avoid))
+def _few(anchors: tuple[bytes, ...], avoid: bytes) -> Search:
     return AhoCorasick(choose(anchors, avoid=avoid + COMMON).literals)
 
 
-def _literal(pattern: Pattern) -> bytes:
-    """Return what the text of a line must hold: the anchor, or where that is short a longer literal that the regex
-    cannot do without."""
-    if len(pattern.anchor) >= _LONG:
-        return pattern.anchor
-    return max(pattern.anchor, needle(pattern.expression), key=len)
+@functools.lru_cache(maxsize=4)
+def _every(literals: tuple[bytes, ...], avoid: bytes) -> Search:
+    """Return a search that was compiled before, by this process or by the one it was forked from."""
+    return Hyperscan(rare_ends(literals, avoid))
+
+
+def _literals(pattern: Pattern, *, plain: bool = False) -> tuple[bytes, ...]:
+    """Return literals of which the text of a line must hold one: the anchor, or where that is short longer ones that
+    the regex cannot do without."""
+    found = needles(pattern.expression, plain=plain) if len(pattern.anchor) < _LONG else ()
+    return found if min(map(len, found), default=0) > len(pattern.anchor) else (pattern.anchor,)
 
 
 def _by_literal(events: Sequence[int], patterns: Sequence[Pattern]) -> dict[bytes, list[int]]:
     found: dict[bytes, list[int]] = {}
     for index in events:
-        found.setdefault(_literal(patterns[index]), []).append(index)
+        for literal in _literals(patterns[index]):
+            found.setdefault(literal, []).append(index)
     return found
 
 

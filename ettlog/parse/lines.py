@@ -12,7 +12,7 @@ Ints = NDArray[np.int64]
 MANY = 2048
 """Lines of a block from which all are listed: to count those between them would take longer."""
 
-PIECE = 1 << 16
+PIECE = 1 << 17
 """Bytes that are looked at in one call."""
 
 

@@ -15,8 +15,8 @@ Read = Callable[[int], bytes]
 CHUNK = 1 << 18
 """Packed bytes asked for at once."""
 
-PIECE = 1 << 19
-"""Unpacked bytes asked for at once from decompressors that return new bytes."""
+PIECE = 3 << 15
+"""Unpacked bytes asked for at once from decompressors that return new bytes: few, so that they stay near."""
 
 XZ_MEMORY = 1 << 28
 WINDOW = 1 << 27

@@ -194,24 +194,3 @@ def _lead(items: list[_Item]) -> bytes:
             break
         found += bytes(item.chars)
     return bytes(found)
-
-
-@functools.lru_cache(maxsize=4096)
-def needle(expression: bytes) -> bytes:
-    """Return the longest literal that every match of a bytes regex contains; empty where none is certain."""
-    tree = _parser.parse(expression)
-    if tree.state.flags & ~_PLAIN_FLAGS:
-        return b""
-    runs = [bytearray()]
-    _literals(tree, runs)
-    return bytes(max(runs, key=len))
-
-
-def _literals(tree: Any, runs: list[bytearray]) -> None:
-    for code, value in tree:
-        if code is op.LITERAL:
-            runs[-1].append(value)
-        elif code is op.SUBPATTERN and not value[1] and not value[2]:
-            _literals(value[3], runs)
-        elif code is not op.AT:
-            runs.append(bytearray())
