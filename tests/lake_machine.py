@@ -71,9 +71,8 @@ class LakeMachine(RuleBasedStateMachine):
         """Texts of the last ingest that ended, by name: what the lake must hold until the next one."""
         self.torn = False
         """Something was interrupted or damaged since."""
-        self.fresh: Fresh | None = None
-        self.fresh_of: dict[str, bytes] | None = None
-        """What a fresh lake of these texts holds."""
+        self.fresh: tuple[dict[str, bytes], Fresh] | None = None
+        """Texts, and what a fresh lake of them holds."""
 
     def teardown(self) -> None:
         """End with an ingest, whatever happened, and remove the folder."""
@@ -171,9 +170,9 @@ class LakeMachine(RuleBasedStateMachine):
 
     def _fresh(self) -> None:
         """Hold the lake against a fresh one of all texts that it must hold."""
-        if self.seen != self.fresh_of:
-            self.fresh, self.fresh_of = self._made_anew(), self.seen
-        assert _held(self.lake) == self.fresh
+        if self.fresh is None or self.seen != self.fresh[0]:
+            self.fresh = (self.seen, self._made_anew())
+        assert _held(self.lake) == self.fresh[1]
 
     def _made_anew(self) -> Fresh:
         """Ingest all texts that the lake must hold into a new one."""
