@@ -167,7 +167,7 @@ def tend(
             for other in (control, *pipes):
                 if other is not pipe:
                     other.close()
-            _work(partial(serve, pipe, format_dirs, roots, me))
+            work(partial(serve, pipe, format_dirs, roots, me))
         pids.append(pid)
     for pipe in pipes:
         pipe.close()
@@ -177,8 +177,8 @@ def tend(
             control.send(os.wait())
 
 
-def _work(task: Callable[[], None]) -> NoReturn:
-    """Do a worker's work and end as a process of its own does, without going back to where it was forked."""
+def work(task: Callable[[], None]) -> NoReturn:
+    """Do a forked worker's work and end as a process of its own does, without going back to where it was forked."""
     code = 1
     try:
         task()
