@@ -33,7 +33,7 @@ LAYERS = (
         "identity",
     }
     | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "ready", "nursery"}
-    | {"together"},
+    | {"held", "beginnings", "together"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
     | {"seams", "portions", "renewal"},
     {"cascade", "registry", "simulate"},
