@@ -117,7 +117,7 @@ def ingest(
         report.problems.extend(writer.state.problems)
         report.copies.extend(name for name, data in copies.items() if writer.keep_copy(name, data))
         gone = moved.Missing()
-        if options.files is None and options.shard is None:  # a list, or a share, does not tell what is gone
+        if options.files is None:  # a list does not tell what is gone
             gone = moved.missing(writer.state, found, paths, options.label, options.pseudonyms)
         tasks = [_task(file, writer, settings, options, gone) for file in found.files]
         count = options.workers or _workers_for(found.files)
@@ -125,7 +125,8 @@ def ingest(
         Committer(writer, report).take(_watched(answers, found.files, progress))
         report.sources = len(writer.state.owners)
         if options.shard is not None:
-            shards.end(writer.path, options.shard, [(file.name, file.why) for file in report.rejected])
+            rejected = [(file.name, file.why) for file in report.rejected]
+            shards.end(writer.path, options.shard, rejected, gone.names() & writer.state.current.keys())
     return report
 
 

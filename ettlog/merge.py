@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
+from ettlog import held as held_sources
 from ettlog import lake as lakes
 from ettlog import manifest, shards, tasks
+from ettlog.beginnings import beginnings, begins, rotated
 from ettlog.commit import REJECTED, Committer, FileReport, IngestReport
 from ettlog.errors import LakeError, UsageError
+from ettlog.held import Held
 from ettlog.lake import Lake, Writer
 from ettlog.manifest import GROWN, REPARSED, REPLACED, SourceEntry
 
@@ -22,13 +23,6 @@ _FACTS = (
 """The fields of a manifest line that come from the source itself."""
 
 
-class Held(NamedTuple):
-    """A source, and the lake that holds it."""
-
-    lake: Lake
-    entry: SourceEntry
-
-
 @dataclass
 class _Parts:
     """What all lakes to be merged hold."""
@@ -37,6 +31,8 @@ class _Parts:
     sources: dict[str, Held] = field(default_factory=dict)
     came: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     """Path and key of facts -> key of the facts they superseded, and how they are related to these."""
+    was: dict[str, list[Held]] = field(default_factory=dict)
+    """Path -> sources that are the beginnings of this one, which are left out."""
 
 
 def merge(
@@ -65,6 +61,7 @@ def merge(
             _refuse_other_rules([*found.sources.values(), *_rest(folder, writer, found)])
         report.problems.extend(writer.state.problems)
         report.copies.extend(name for name, data in copies.items() if data and writer.keep_copy(name, data))
+        _leave_beginnings(found, [*found.sources.values(), *_rest(folder, writer, found)])
         Committer(writer, report).take(_answers(found, writer, progress))
         unread = [item for one in found.lakes for item in shards.rejected(one.path)]
         report.files.extend(FileReport(name, REJECTED, why) for name, why in sorted(unread))
@@ -103,21 +100,27 @@ def _collect(opened: list[Lake]) -> _Parts:
     found = _Parts(opened)
     for one in opened:
         found.came.update(manifest.chains(one.path / manifest.NAME))
-    for one in opened:
-        for entry in one.state.current.values():
-            held = Held(one, entry)
-            found.sources[entry.path] = _newer(found.sources.get(entry.path, held), held, found)
+    every = [Held(one, entry) for one in opened for entry in one.state.current.values()]
+    for held in every:
+        path = held.entry.path
+        found.sources[path] = _newer(found.sources.get(path, held), held, found, every)
     return found
 
 
-def _newer(one: Held, other: Held, found: _Parts) -> Held:
-    """Return the later of two readings of one file; raise LakeError where they are of two files of one name."""
+def _newer(one: Held, other: Held, found: _Parts, every: Sequence[Held]) -> Held:
+    """Return the later of two readings of one file; raise LakeError where they are of two files of one name.
+
+    A file of which another one is the rotation was there before the file that has its name now.
+    """
     if one.entry.key == other.entry.key:
         return one
-    if _relation(one.entry, other.entry, found):
-        return other
-    if _relation(other.entry, one.entry, found):
-        return one
+    both = ((one, other), (other, one))
+    for old, new in both:
+        if _relation(old.entry, new.entry, found):
+            return new
+    for old, new in both:
+        if begins(old, new) or rotated(old, every):
+            return new
     raise LakeError(
         "two lakes hold different sources of one name",
         where=one.entry.path,
@@ -189,6 +192,14 @@ def _bytes(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 
 
+def _leave_beginnings(found: _Parts, sources: Sequence[Held]) -> None:
+    """Leave out what was read before it grew and was renamed: the later reading holds all of it."""
+    found.was = beginnings(sources)
+    for old in (one for olds in found.was.values() for one in olds):
+        if old.entry.path in found.sources and found.sources[old.entry.path].entry.key == old.entry.key:
+            del found.sources[old.entry.path]
+
+
 def _answers(found: _Parts, writer: Writer, progress: Callable[[int, int], None] | None) -> Iterator[tasks.Answer]:
     for number, path in enumerate(sorted(found.sources), 1):
         yield _answer(path, found, writer)
@@ -204,42 +215,29 @@ def _answer(path: str, found: _Parts, writer: Writer) -> tasks.Answer:
     sound = owner is not None and not writer.broken(writer.state.current[owner])
     if old is not None and old.key == key and sound:
         return tasks.Answer(path, tasks.SAME, key=key)
-    full = _full(held)
-    tables = {} if sound and owner != path else _tables(full)
     relation = None
     if old is not None and old.key != key:
-        relation = _relation(old, held.entry, found) or (REPARSED if old.digest == held.entry.digest else REPLACED)
+        relation = _relation(old, held.entry, found) or _by_facts(Held(Lake(writer.path, writer.state), old), held)
+    if not relation and old is not None and old.key != key:
+        return tasks.Answer(path, tasks.SAME, key=old.key)
+    full = held_sources.full(held)
+    was = (one.entry for one in found.was.get(path, ()))
     return tasks.Answer(
         path,
         tasks.PARSED,
         key=key,
         relation=relation,
+        was=tuple(one.path for one in was if one.key == writer.state.current.get(one.path, held.entry).key),
         facts={name: getattr(full.entry, name) for name in _FACTS},
         rows={table: file.rows for table, file in full.entry.files.items()},
-        tables=tables,
+        tables={} if sound and owner != path else held_sources.tables(full),
     )
 
 
-def _full(held: Held) -> Held:
-    """Return the entry with the facts of a source: for a duplicate, that of its twin."""
-    state = held.lake.state
-    if held.entry.op == manifest.ADD or held.entry.key not in state.owners:
-        return held
-    return Held(held.lake, state.current[state.owners[held.entry.key]])
-
-
-def _tables(held: Held) -> dict[str, bytes]:
-    """Read the data files of a source; raise LakeError where one is not what its lake says."""
-    found: dict[str, bytes] = {}
-    for table, file in sorted(held.entry.files.items()):
-        path = lakes.data_path(held.lake.path, table, held.entry.key)
-        data = _bytes(path)
-        if data is None or hashlib.sha256(data).hexdigest() != file.sha256:
-            raise LakeError(
-                "a data file of a lake to be merged is not what its manifest says",
-                where=str(path),
-                why="an ingest replaced it meanwhile" if data is None else "its SHA-256 is another",
-                todo="run the ingest that made this lake again, then the merge: it goes on where it stopped",
-            )
-        found[table] = data
-    return found
+def _by_facts(old: Held, new: Held) -> str:
+    """Return how another reading of a path is related to what is there, nothing where it is an earlier one."""
+    if old.entry.digest == new.entry.digest:
+        return REPARSED
+    if begins(old, new):
+        return GROWN
+    return "" if begins(new, old) else REPLACED

@@ -44,17 +44,21 @@ class Missing:
             for name in dict.fromkeys((path.name, path.stem)):
                 self._named[name].append(one)
 
+    def names(self) -> set[str]:
+        """Return their names in the lake."""
+        return {one.name for found in self._named.values() for one in found}
+
     def of(self, name: str) -> tuple[Gone, ...]:
         """Return the logs that a file of this name may be, longest first."""
         path = PurePosixPath(name)
         heads = (path.name[:end] for end in range(1, len(path.name) + 1))
-        found = {one for head in heads for one in self._named.get(head, ()) if _called_after(path, one.name)}
+        found = {one for head in heads for one in self._named.get(head, ()) if called_after(name, one.name)}
         return tuple(sorted(found, key=lambda one: (-one.bytes, one.name)))
 
 
-def _called_after(path: PurePosixPath, old: str) -> bool:
+def called_after(new: str, old: str) -> bool:
     """Tell whether a file is called as a rotation of a log is, in its folder, or one above or below that."""
-    before = PurePosixPath(old)
+    path, before = PurePosixPath(new), PurePosixPath(old)
     near = path.parent.is_relative_to(before.parent) or before.parent.is_relative_to(path.parent)
     if not near or path == before:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ettlog import content, moved
+from ettlog import content, moved, together
 from ettlog.manifest import GROWN, REPARSED, REPLACED
 from ettlog.packing import parquet
 from ettlog.schema import PARSER_VERSION, TABLES
@@ -42,13 +42,13 @@ def once(task: Task, formats: FormatSet) -> Answer:
 
 
 def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet, old: str, begins: bool) -> Answer:
-    from ettlog.parse import named_dates, records, redaction, scan
+    from ettlog.parse import named_dates, records, redaction
     from ettlog.parse.pseudonyms import Pseudonyms
 
-    parsed = reader.read(task.path, task.options) if reader else scan.scan_open(source, formats, task.options)
+    parsed = reader.read(task.path, task.options) if reader else _text(task, source, formats)
     if named := named_dates.settled(task.name, task.options, parsed):
         task = replace(task, options=named)
-        parsed = reader.read(task.path, task.options) if reader else scan.scan(task.path, formats, task.options)
+        parsed = reader.read(task.path, task.options) if reader else _again(task, formats)
         parsed.inferences.append("that year stands in the name of the file or of its folder")
     if not parsed.formats and (hint := records.advice(task.path)):
         parsed.inferences.append(hint)
@@ -71,6 +71,17 @@ def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet
         rows=rows,
         tables={table: parquet(table, tables[table]) for table in TABLES if rows[table]},
     )
+
+
+def _text(task: Task, source: Source, formats: FormatSet) -> Parsed:
+    return together.scan_open(source, formats, task.options, task.hands)
+
+
+def _again(task: Task, formats: FormatSet) -> Parsed:
+    from ettlog.parse.blocks import open_source
+
+    with open_source(task.path, budget=task.options.limits.output) as source:
+        return _text(task, source, formats)
 
 
 def _facts(parsed: Parsed, names: Pseudonyms | None = None) -> dict[str, Any]:

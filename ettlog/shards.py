@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,9 +65,11 @@ def begin(folder: Path) -> None:
         raise durable.failed("cannot begin a shard", folder / DONE, error) from error
 
 
-def end(folder: Path, shard: Shard, rejected: Sequence[tuple[str, str]]) -> None:
-    """Note that every file of a shard was looked at, and which of them (name, reason) could not be read."""
-    told = json.dumps({"shard": str(shard), "rejected": rejected})
+def end(folder: Path, shard: Shard, rejected: Sequence[tuple[str, str]], gone: Iterable[str] = ()) -> None:
+    """Note that every file of a shard was looked at, which of them (name, reason) could not be read, and which logs
+    that it holds are there no more.
+    """
+    told = json.dumps({"shard": str(shard), "rejected": rejected, "gone": sorted(gone)})
     durable.replace_file(folder, DONE, f"{told}\n".encode())
 
 
@@ -78,6 +80,14 @@ def rejected(folder: Path) -> list[tuple[str, str]]:
         return [(str(name), str(why)) for name, why in told["rejected"]]
     except (OSError, ValueError, TypeError, KeyError):
         return []
+
+
+def gone(folder: Path) -> frozenset[str] | None:
+    """Return the names of the logs that a shard holds and its last ingest did not find; None for another lake."""
+    try:
+        return frozenset(map(str, json.loads((folder / DONE).read_bytes())["gone"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def found(lake: Path) -> list[Shard]:

@@ -40,6 +40,8 @@ class Task:
     """Key of the pseudonyms that stand for names of users, hosts and jobs; without one names stay."""
     gone: tuple[Gone, ...] = ()
     """Logs that are gone, of which this one may be the rotation."""
+    hands: int = 1
+    """Processes that may read it together."""
 
 
 @dataclass

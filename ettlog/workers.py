@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ettlog import confine, content, objects, reading, stalls
+from ettlog import confine, content, objects, reading, stalls, together
 from ettlog.errors import EttlogError
 from ettlog.nursery import Hand, Nurse, Single
 from ettlog.scratch import scratch
@@ -83,12 +83,15 @@ def run(
     """Read all sources and yield their answers in the order of the tasks.
 
     One worker reads in this process, and so are objects of an object store read: workers have no network. A worker
-    process that dies takes only its own file with it. `formats` loads ettlog's own and those of `format_dirs`: it is
-    asked only where this process reads. `confined` says whether other processes must read, which give up what they do
-    not need (True), may do so where there are several (None), or give up nothing (False).
+    process that dies takes only its own file with it; one huge file is read by several. `formats` loads ettlog's own
+    and those of `format_dirs`: it is asked only where this process reads. `confined` says whether other processes must
+    read, which give up what they do not need (True), may do so where there are several (None), or give up nothing
+    (False).
     """
     remote = any(objects.is_one(task.path) for task in tasks)
-    if remote or not tasks or (not confined and (workers <= 1 or len(tasks) <= 1)):
+    tasks = tasks if remote else together.dealt(tasks, workers)
+    alone = workers <= 1 or (len(tasks) <= 1 and all(task.hands == 1 for task in tasks))
+    if remote or not tasks or (not confined and alone):
         for task in tasks:
             yield read(task, formats())
         return

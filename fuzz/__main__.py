@@ -41,7 +41,7 @@ def main() -> int:
         return 0 if asked.if_there else 2
     command = [sys.executable, "-m", "fuzz", "--inside", "--seconds", str(asked.seconds)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        ends = list(pool.map(lambda name: _ended([*command, name]), names))
+        ends = list(pool.map(lambda name: ended([*command, name]), names))
     broken = {name: said for name, (code, _, said) in zip(names, ends, strict=True) if code}
     for name, said in broken.items():
         print(f"{name}:\n{said}", file=sys.stderr)
@@ -50,7 +50,7 @@ def main() -> int:
     return int(bool(broken))
 
 
-def _ended(command: list[str]) -> tuple[int, int, str]:
+def ended(command: list[str]) -> tuple[int, int, str]:
     """Return exit code, inputs tried, and what a process said."""
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     found = re.search(r"^Done (\d+) runs", done.stdout, re.MULTILINE)

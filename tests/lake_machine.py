@@ -6,29 +6,25 @@ in an attic, for their facts stay too, unless a log that is called after one beg
 
 from __future__ import annotations
 
-import functools
 import gzip
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import zstandard
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import ettlog
 from ettlog import durable, manifest
 from ettlog.check import fix
 from ettlog.errors import LakeError
-from ettlog.ingest import IngestOptions
 from ettlog.lake import Lake, data_path
-from ettlog.parse import format as formats_of
-from ettlog.parse.format import FormatSet
 from tests.ingesting import HEAD, accounting, tree
+from tests.reading_once import ingest_again
 from tests.torture.registry import memory
 
 BASES = ("a.log", "sub/b.log", "c.log")
@@ -39,6 +35,15 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
     ".zst": zstandard.compress,
 }
 STEPS = ("publish", "sync_folder", "append", "replace_file", "truncate")
+
+
+class Fresh(NamedTuple):
+    """What must be equal in two lakes of the same logs."""
+
+    keys: dict[str, str]
+    owners: set[str]
+    facts: dict[str, bytes]
+    problems: list[str]
 
 
 class KilledError(BaseException):
@@ -66,6 +71,8 @@ class LakeMachine(RuleBasedStateMachine):
         """Texts of the last ingest that ended, by name: what the lake must hold until the next one."""
         self.torn = False
         """Something was interrupted or damaged since."""
+        self.fresh: tuple[dict[str, bytes], Fresh] | None = None
+        """Texts, and what a fresh lake of them holds."""
 
     def teardown(self) -> None:
         """End with an ingest, whatever happened, and remove the folder."""
@@ -156,34 +163,34 @@ class LakeMachine(RuleBasedStateMachine):
     def ingest(self) -> None:
         """Ingest; the lake is that of a fresh ingest, and a second run changes nothing."""
         now, before = self._now(), self.seen
-        _ingest(self.logs, self.lake)
+        ingest_again(self.logs, self.lake)
         self.seen = {**_outlive(before, now), **now}
         self.torn = False
         self._fresh()
 
     def _fresh(self) -> None:
         """Hold the lake against a fresh one of all texts that it must hold."""
+        if self.fresh is None or self.seen != self.fresh[0]:
+            self.fresh = (self.seen, self._made_anew())
+        assert _held(self.lake) == self.fresh[1]
+
+    def _made_anew(self) -> Fresh:
+        """Ingest all texts that the lake must hold into a new one."""
         shutil.rmtree(self.attic, ignore_errors=True)
         (self.attic / "logs").mkdir(parents=True)
         for name, text in self.seen.items():
             path = self.attic / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text)
-        _ingest(self.attic / "logs", self.attic / "lake")
-        mine, other = (Lake.open(lake, verify=True) for lake in (self.lake, self.attic / "lake"))
-        assert mine.problems() == []
-        assert {path: one.key for path, one in mine.state.current.items()} == {
-            path: one.key for path, one in other.state.current.items()
-        }
-        assert mine.state.owners.keys() == other.state.owners.keys()
-        assert _facts(self.lake) == _facts(self.attic / "lake")
+        ingest_again(self.attic / "logs", self.attic / "lake")
+        return _held(self.attic / "lake")
 
     @rule(at=st.integers(0, 9), half=st.booleans())
     def kill(self, at: int, half: bool) -> None:
         """Kill an ingest at one of its changes of the disk, before it or half way."""
         with _trap(at, half):
             try:
-                _ingest(self.logs, self.lake)
+                ingest_again(self.logs, self.lake)
             except KilledError:
                 self.torn = True
                 return
@@ -259,16 +266,10 @@ def _is(name: str, text: bytes, new: str, longer: bytes) -> bool:
     return bool(plain and text and new.startswith(f"{name}.") and longer != text and longer.startswith(text))
 
 
-@functools.cache
-def _formats() -> FormatSet:
-    return formats_of.load_all(())
-
-
-def _ingest(logs: Path, lake: Path) -> None:
-    loaded = _formats()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formats_of, "load_all", lambda *_told: loaded)  # reading them anew takes most of an ingest's time
-        ettlog.ingest([logs], lake, options=IngestOptions(workers=1))
+def _held(lake: Path) -> Fresh:
+    opened = Lake.open(lake, verify=True)
+    keys = {path: one.key for path, one in opened.state.current.items()}
+    return Fresh(keys, set(opened.state.owners), _facts(lake), opened.problems())
 
 
 def _facts(lake: Path) -> dict[str, bytes]:

@@ -32,7 +32,8 @@ LAYERS = (
         "content",
         "identity",
     }
-    | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "ready", "nursery"},
+    | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "ready", "nursery"}
+    | {"held", "beginnings", "together"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
     | {"seams", "portions", "renewal"},
     {"cascade", "registry", "simulate"},

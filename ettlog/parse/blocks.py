@@ -107,6 +107,16 @@ class Reader:
         """Return the number of stored bytes read so far."""
         return self._stored.n_bytes
 
+    @property
+    def handle(self) -> int:
+        """Return the descriptor of the stored bytes."""
+        return self._stored.handle
+
+    @property
+    def size(self) -> int:
+        """Return how many stored bytes may be read: as many as there were when it was opened."""
+        return self._stored.n_bytes + self._stored.left
+
     def digest(self) -> str:
         """Return the BLAKE3 of the stored bytes in hex; reads the rest of the file where it was not read."""
         return self._stored.digest()

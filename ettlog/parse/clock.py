@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ettlog.errors import UsageError
@@ -20,6 +22,16 @@ _BACK = 60 * SECOND
 _HALF_A_YEAR = 182 * DAY
 NOMINAL = date(2000, 1, 1)
 """Day of stamps without a date, and the year of those without one, until the source shows a better one."""
+
+
+class ClockState(NamedTuple):
+    """What the stamps of a source read so far tell of those that follow."""
+
+    last: int | None
+    last_local: int | None
+    offset: int | None
+    missing: str
+    shift: int | None
 
 
 class SourceClock:
@@ -42,6 +54,24 @@ class SourceClock:
         self._missing = ""
         """`year` or `date`: what the first stamps lack while no stamp has shown it."""
         self._shift: int | None = None
+
+    @property
+    def state(self) -> ClockState:
+        """Return what a clock must know that is to go on from here."""
+        return ClockState(self._last, self._last_local, self._offset, self._missing, self._shift)
+
+    def resume(self, state: ClockState) -> None:
+        """Go on from where another clock of this source stood."""
+        self._last, self._last_local, self._offset, self._missing, self._shift = state
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what was inferred from single stamps, in the order it first was."""
+        return tuple(self._notes)
+
+    def renote(self, notes: Iterable[str]) -> None:
+        """Keep no notes but these."""
+        self._notes = dict.fromkeys(notes)
 
     @property
     def inferences(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 from ettlog.lifecycle import CLOCKS
 from ettlog.parse import clock as clocks
@@ -11,6 +12,15 @@ from ettlog.parse.template import NULL
 INFERRED = CLOCKS.index("date_inferred")
 NOMINAL = CLOCKS.index("date_nominal")
 _CODES = {word: code for code, word in enumerate(CLOCKS)}
+
+
+class Told(NamedTuple):
+    """What a clock has seen: first and last instant, instants by clock, and what it inferred."""
+
+    first: int | None
+    last: int | None
+    counts: Counter[int]
+    notes: tuple[str, ...]
 
 
 class Clock:
@@ -43,6 +53,22 @@ class Clock:
         if self.last is None or last > self.last:
             self.last = last
         self._counts[code] += count
+
+    def take(self) -> Told:
+        """Return what was seen since the begin, or since this was called before."""
+        told = Told(self.first, self.last, self._counts, self.source.notes)
+        self.first = self.last = None
+        self._counts = Counter()
+        self.source.renote(())
+        return told
+
+    def add(self, told: Told) -> None:
+        """Take note of what another clock has seen behind what this one has."""
+        if told.first is not None and told.last is not None:
+            self.first = told.first if self.first is None else min(self.first, told.first)
+            self.last = told.last if self.last is None else max(self.last, told.last)
+        self._counts.update(told.counts)
+        self.source.renote((*self.source.notes, *told.notes))
 
     def settle(self) -> tuple[int, bool]:
         """Move the first and last instant out of the nominal year when all is read.

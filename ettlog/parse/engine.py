@@ -119,8 +119,8 @@ class Source:
         """Instant and place of the last dated line before the block at hand."""
         self.truths = np.empty(0, bool)
         """Room for truth values."""
-        self.twins: dict[int, tuple[Ints, Ints, Ints]] = {}
-        """Tier -> steps, instants and clocks of its last dated lines."""
+        self.twins: dict[int, tuple[Ints, Ints, Ints, Ints]] = {}
+        """Tier -> steps, instants, clocks and numbers of its last dated lines."""
 
     def dated(self, line: bytes) -> int:
         """Return the instant of any line in microseconds UTC, or NULL."""

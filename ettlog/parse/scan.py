@@ -63,7 +63,14 @@ def _read(reader: Reader, source: Source, *, learns: bool) -> Parsed:
         for block in blocks(reader, source.limits.block, source.limits.line, room, learn if learns else None):
             binary = binary or (not source.n_lines and _has_zero(block, source.limits.line))
             BlockScan(source, block).run()
-    digest = reader.digest()
+    return parsed(reader, source, reader.digest(), reader.n_bytes, binary=binary)
+
+
+def parsed(reader: Reader, source: Source, digest: str, n_bytes: int, *, binary: bool) -> Parsed:
+    """Return what a source holds of which all blocks were read: `n_bytes` stored bytes of this digest.
+
+    `binary` tells of a zero byte in its first line.
+    """
     events, steps = source.facts.tables(*source.clock.settle())
     return Parsed(
         events=events,
@@ -71,7 +78,7 @@ def _read(reader: Reader, source: Source, *, learns: bool) -> Parsed:
         allocs=columns.empty("alloc"),
         lines={name: source.lines[name] for name in OUTCOMES},
         n_lines=source.n_lines,
-        n_bytes=reader.n_bytes,
+        n_bytes=n_bytes,
         digest=digest,
         text=reader.text_digest(),
         formats=dict(sorted(source.formats.items())),

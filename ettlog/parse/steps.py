@@ -27,6 +27,8 @@ _TWINS = (-1, -2, 0, 1)
 """Which dated lines of a lower tier may be about an undated step, by distance: two before, two behind."""
 
 
+BESIDE = 1000
+"""Most lines between an undated step and a dated line about it: what stands further off is about another run's."""
 _NEARLY = 0.9
 """Share of the silent lines that may stand for all: to leave a few more of them in costs less than a second copy."""
 
@@ -93,7 +95,7 @@ class StepLines:
         if len(rows.at):
             line = np.searchsorted(self._lines.ends, rows.at) + self._source.n_lines + 1
             self.dated = self._dated(rows, fast)
-            rows = self._twins(rows)
+            rows = self._twins(rows, line)
             self._source.facts.add_steps(Steps(line, rows.ts, rows.clock, rows.pattern, rows.values))
             undated = rows.ts == NULL
             self.undated = rows.at[undated], line[undated]
@@ -171,31 +173,32 @@ class StepLines:
             if not every and pool.key != CUT and text[end] == 10:
                 engine.duds.learn(silent, name, line, ready)
 
-    def _twins(self, rows: Rows) -> Rows:
-        """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside
-        it."""
+    def _twins(self, rows: Rows, line: Ints) -> Rows:
+        """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside it,
+        given the numbers of their lines."""
         tiers = self._source.engine.tiers[rows.pattern]
         undated = np.flatnonzero((tiers == 1) & (rows.ts == NULL))
         for tier in self._source.engine.low_tiers:
             dated = np.flatnonzero((tiers == tier) & (rows.ts != NULL))
-            before = self._source.twins.get(tier, (_EMPTY, _EMPTY, _EMPTY))
+            before = self._source.twins.get(tier, (_EMPTY, _EMPTY, _EMPTY, _EMPTY))
             if not len(undated):
                 dated = dated[-2:]  # nobody asks for more, and the next block for no more either
             steps, instants = np.r_[before[0], rows.values[0][dated]], np.r_[before[1], rows.ts[dated]]
-            clocks = np.r_[before[2], rows.clock[dated]]
+            clocks, lines = np.r_[before[2], rows.clock[dated]], np.r_[before[3], line[dated]]
             behind = np.searchsorted(dated, undated) + len(before[0])
             lent = np.zeros(len(steps), bool)
             for offset in _TWINS if len(undated) else ():
                 near = behind + offset
                 same = (near >= 0) & (near < len(steps)) & (rows.ts[undated] == NULL)
                 same[same] = steps[near[same]] == rows.values[0][undated[same]]
+                same[same] = np.abs(lines[near[same]] - line[undated[same]]) <= BESIDE
                 if offset < 0:
                     lent[near[same]] = True
                 else:  # a line before the next start's first step is about that one, not about what the last start did
                     same[same] = ~lent[near[same]]
                 rows.ts[undated[same]] = instants[near[same]]
                 rows.clock[undated[same]] = clocks[near[same]]
-            self._source.twins[tier] = (steps[-2:], instants[-2:], clocks[-2:])
+            self._source.twins[tier] = (steps[-2:], instants[-2:], clocks[-2:], lines[-2:])
         return rows
 
 

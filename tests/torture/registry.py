@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-UNITS = ("faults", "power cuts", "states", "inputs", "executions")
+UNITS = ("faults", "power cuts", "states", "inputs", "executions", "mutants")
 """What an area may count; each is a column of the table."""
 
 
@@ -82,6 +82,8 @@ AREAS: tuple[Area, ...] = (
     Area("F3", "the system refuses calls on the logs", "source_faults", "faults", 48, 24),
     Area("F4", "an fsync fails once, then succeeds", "fsync_once", "faults", 24, 8),
     Area("F5", "the power cut at each call, on a real ext4", "power_cuts", "power cuts", 162, 8),
+    Area("F5-XFS", "the power cut at each call, on a real XFS", "power_cuts_xfs", "power cuts", 162, 6),
+    Area("F5-Btrfs", "the power cut at each call, on a real Btrfs", "power_cuts_btrfs", "power cuts", 162, 6),
     Area("F6", "every state of the disk after a power cut", "power", "states", 300, 80),
     Area("F7", "the manifest damaged, then ingested again", "damaged_manifest", "faults", 454, 70),
     Area("F8", "data files damaged, then opened and checked", "damaged_facts", "faults", 2000, 200),
@@ -97,6 +99,15 @@ AREAS: tuple[Area, ...] = (
     Area("D1", "the same logs under other circumstances, all pairs of them", "circumstances", "executions", 25, 3),
     Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
     Area("H1", "hostile files, names and texts, asked by every command", "hostile_corpus", "inputs", 550, 60),
+    Area("S1", "random sequences of actions on logs and lake", "sequences", "executions", 10_000, 40),
+    Area("Z1", "eight fuzz targets", "fuzzing", "executions", 3_000_000, 1_000),
+    Area("M-cascade", "the restart cascade changed, one place at a time", "mutation", "mutants", 120, 3),
+    Area("M-manifest", "the manifest's code changed", "mutation", "mutants", 100, 3),
+    Area("M-durable", "the code of durable writes changed", "mutation", "mutants", 70, 3),
+    Area("M-lake", "the lake's code changed", "mutation", "mutants", 75, 3),
+    Area("M-commit", "the code of commits changed", "mutation", "mutants", 85, 3),
+    Area("M-moved", "the code for renamed logs changed", "mutation", "mutants", 30, 3),
+    Area("M-segment", "the SQL of the segments changed", "mutation", "mutants", 45, 3),
 )
 
 

@@ -1,0 +1,132 @@
+"""One huge plain source read by several processes: each reads ranges of it, the one that forked them puts what they
+found together."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING
+
+from ettlog import confine
+from ettlog.nursery import work
+from ettlog.tasks import Task
+
+if TYPE_CHECKING:
+    from ettlog.parse.blocks import Reader
+    from ettlog.parse.format import FormatSet
+    from ettlog.parse.parsed import Parsed, ScanOptions
+    from ettlog.parse.pieced import Latest
+    from ettlog.parse.pieces import PieceReader, Reading
+    from ettlog.parse.ranges import Range
+
+LEAST_BYTES = 64 << 20
+"""Sources below this are read by one process each."""
+BLOCKS = 32
+"""Most blocks of one range."""
+SHARES = 4
+"""Ranges that each process should get at least, so that all end at about the same time."""
+AHEAD = 1
+"""Ranges beyond one for each process that may be read before the one that is waited for."""
+
+
+def dealt(tasks: Sequence[Task], workers: int) -> list[Task]:
+    """Return the tasks, each with how many processes read it: as many as its share in all bytes asks for."""
+    if workers < 2:
+        return list(tasks)
+    sizes = [_size(task) for task in tasks]
+    total = sum(sizes)
+    hands = [max(1, min(workers, -(-size * workers // max(1, total)))) for size in sizes]
+    return [
+        replace(task, hands=count) if count > 1 and size >= LEAST_BYTES else task
+        for task, size, count in zip(tasks, sizes, hands, strict=True)
+    ]
+
+
+def _size(task: Task) -> int:
+    try:
+        return task.path.stat().st_size
+    except OSError:
+        return 0
+
+
+def scan_open(source: Reader, formats: FormatSet, options: ScanOptions, hands: int) -> Parsed:
+    """Read an open text source, of which nothing was read yet, by `hands` processes where it is plain; return
+    what one process does, byte for byte.
+
+    Where one of them dies, or the file is written to meanwhile, this process reads it alone.
+    """
+    from ettlog.parse import pieced, scan
+
+    if hands < 2 or source.compressed:
+        return scan.scan_open(source, formats, options)
+    count = max(1, min(BLOCKS, source.size // options.limits.block // (SHARES * hands)))
+    team = _Team(hands)
+    try:
+        return pieced.scan(source, formats, options, count, team.readings)
+    except (EOFError, ConnectionError, pieced.ChangedError):
+        return scan.scan_open(source, formats, options)
+    finally:
+        team.stop()
+
+
+class _Team:
+    """Processes forked from this one, which has no thread but its own, each with its own pipe."""
+
+    def __init__(self, hands: int) -> None:
+        self._hands = hands
+        self._pipes: list[Connection] = []
+        self._pids: list[int] = []
+
+    def readings(self, pieces: PieceReader, found: Sequence[Range], latest: Latest) -> Iterator[Reading]:
+        """Yield what the ranges hold, in their order; raise EOFError or ConnectionError where a process died."""
+        for _ in range(min(self._hands, len(found))):
+            self._fork(pieces)
+        done: dict[int, Reading] = {}
+        idle, busy, dealt = list(self._pipes), list[Connection](), 0
+        for wanted in range(len(found)):
+            while wanted not in done:
+                while idle and dealt < min(len(found), wanted + len(self._pipes) + AHEAD):
+                    pipe = idle.pop()
+                    pipe.send((found[dealt], latest()))
+                    busy.append(pipe)
+                    dealt += 1
+                for ready in wait(busy):
+                    assert isinstance(ready, Connection)
+                    reading: Reading = ready.recv()
+                    done[reading.number] = reading
+                    busy.remove(ready)
+                    idle.append(ready)
+            yield done.pop(wanted)
+
+    def _fork(self, pieces: PieceReader) -> None:
+        ours, theirs = multiprocessing.Pipe()
+        me, pid = os.getpid(), os.fork()
+        if not pid:
+            ours.close()
+            work(partial(_serve, theirs, pieces, me))
+        theirs.close()
+        self._pipes.append(ours)
+        self._pids.append(pid)
+
+    def stop(self) -> None:
+        """End all processes, whatever they do."""
+        for pipe, pid in zip(self._pipes, self._pids, strict=True):
+            pipe.close()
+            os.kill(pid, signal.SIGKILL)  # it is our child: its id is nobody else's before it is waited for
+            os.waitpid(pid, 0)
+
+
+def _serve(pipe: Connection, pieces: PieceReader, parent: int) -> None:
+    """Read ranges and send what they hold until the pipe closes."""
+    confine.end_with(parent)
+    try:
+        while True:
+            one, known = pipe.recv()
+            pipe.send(pieces.read(one, pieces.guess(one, known) if one.number else None))
+    except (EOFError, ConnectionError):
+        return
