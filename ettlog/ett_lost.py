@@ -48,8 +48,8 @@ def move(segment: pl.DataFrame, step_run: pl.DataFrame, piece: pl.DataFrame | No
     and wall time per job stay as they are; segments that were cut are marked inferred.
     """
     stepped = pl.col("part").is_in([STEP, REPLAY])
-    lines = _runs(piece) if piece is not None else {}
-    lost = {job: list(_lost(runs, lines.get(job, []))) for job, runs in _runs(step_run).items()}
+    lines = _lines(piece) if piece is not None else {}
+    lost = {job: list(_lost(runs, lines.get(job))) for job, runs in _runs(step_run).items()}
     pieces = [
         {**row, **piece}
         for row in segment.filter(stepped).iter_rows(named=True)
@@ -59,16 +59,24 @@ def move(segment: pl.DataFrame, step_run: pl.DataFrame, piece: pl.DataFrame | No
     return pl.concat([segment.filter(~stepped), moved]).sort("job", "begin_us")
 
 
-def _runs(step_run: pl.DataFrame) -> dict[str, list[Run]]:
+def _ordered(step_run: pl.DataFrame) -> pl.DataFrame:
     known = step_run.filter(pl.col("nature").is_in([STEP, REPLAY])).drop_nulls(["first_step", "last_step"])
-    ordered = known.sort("job", "k", "begin_us").select("job", *Run._fields)
+    return known.select("job", *Run._fields).sort("job", "k", "begin_us", maintain_order=True)
+
+
+def _runs(step_run: pl.DataFrame) -> dict[str, list[Run]]:
     found: dict[str, list[Run]] = {}
-    for job, *run in ordered.iter_rows():
+    for job, *run in _ordered(step_run).iter_rows():
         found.setdefault(job, []).append(Run(*run))
     return found
 
 
-def _lost(runs: Sequence[Run], lines: Sequence[Run]) -> Iterator[tuple[int, int]]:
+def _lines(piece: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return the lines of each job: they may be millions, of which few are asked for."""
+    return {str(key[0]): lines for key, lines in _ordered(piece).partition_by("job", as_dict=True).items()}
+
+
+def _lost(runs: Sequence[Run], lines: pl.DataFrame | None) -> Iterator[tuple[int, int]]:
     """Yield the instants between which each run executed steps that a later start executed again."""
     for run in runs:
         later = [other for other in runs if other.k > run.k]
@@ -80,10 +88,14 @@ def _lost(runs: Sequence[Run], lines: Sequence[Run]) -> Iterator[tuple[int, int]
             yield _at(_of(run, lines, first), first), _at(_of(run, lines, last), last + 1)
 
 
-def _of(run: Run, lines: Sequence[Run], step: int) -> Run:
-    """Return the line of a run that tells of a step; the run itself where none does."""
-    mine = (line for line in lines if line.k == run.k and run.begin_us <= line.begin_us <= run.end_us)
-    return next((line for line in mine if line.first_step <= step <= line.last_step), run)
+def _of(run: Run, lines: pl.DataFrame | None, step: int) -> Run:
+    """Return the first line of a run that tells of a step; the run itself where none does."""
+    if lines is None:
+        return run
+    inside = pl.col("begin_us").is_between(run.begin_us, run.end_us)
+    tells = (pl.col("first_step") <= step) & (pl.col("last_step") >= step)
+    found = lines.filter((pl.col("k") == run.k) & inside & tells).head(1)
+    return Run(*found.select(Run._fields).row(0)) if found.height else run
 
 
 def _at(run: Run, step: int) -> int:

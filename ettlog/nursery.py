@@ -12,8 +12,9 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -24,6 +25,7 @@ from ettlog import confine
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
+_MAIN = threading.Lock()
 Serve = Callable[[Connection, tuple[Path, ...], tuple[Path, ...] | None, int], None]
 """What a worker does with its pipe, the folders of formats, the folders that it may read and its parent's id."""
 
@@ -33,10 +35,27 @@ def spawned(target: Callable[..., None], *arguments: object) -> SpawnProcess:
     process = multiprocessing.get_context("spawn").Process(target=target, args=arguments, daemon=True)
     masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        process.start()
+        with _without_main():
+            process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, masked)
     return process
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """Let `spawn` not find the program that is run: a worker needs nothing of it, and to run it there would cost time
+    and, where it ingests without asking for its name, fail."""
+    with _MAIN:
+        main = sys.modules["__main__"]
+        spec, path = getattr(main, "__spec__", None), main.__dict__.pop("__file__", None)
+        main.__spec__ = None
+        try:
+            yield
+        finally:
+            main.__spec__ = spec
+            if path is not None:
+                main.__file__ = path
 
 
 class Hand(Protocol):

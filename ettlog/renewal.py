@@ -59,7 +59,7 @@ def _stepped(fleet: Fleet) -> None:
     before = {key for (key,) in fleet.connection.execute("SELECT key FROM was_source").fetchall()}
     files = [file for key, file in fleet.lake.files("step") if key not in before]
     con = database.connect(fleet.lake.path)
-    database.view(con, "step", files, database.COPIED + 1)
+    database.view(con, "step", files, copied=False, alike=fleet.lake.alike())
     part = type(fleet)(con, fleet.config, fleet.lake, {"step"})
     part.assemble(["_stepped"])
     fleet.add("_stepped", part)

@@ -212,3 +212,40 @@ def test_published_scenarios(tmp_path: Path, shared: Path) -> None:
     assert {name: found[name] for name, effective in expected.items() if effective is not None} == {
         name: pytest.approx(effective) for name, effective in expected.items() if effective is not None
     }
+
+
+@pytest.mark.parametrize("every", [1, 10])
+def test_many_steps_are_those_of_few(every: int, tmp_path: Path) -> None:
+    """A long start gives the rows that its length and step numbers say, whether or not numbers are skipped."""
+    begins = [10.5 + 2 * number for number in range(200)]
+    entries = [
+        *START,
+        *(at(second, "step_start_time", step_count=every * number) for number, second in enumerate(begins)),
+        at(begins[-1] + 2, "job_end_time"),
+    ]
+    told = [(every * (number + 1) - 1, second + 2, 2 / every) for number, second in enumerate(begins)]
+    first = [(0, 10.5 + 2 / every, 2 / every)] if every > 1 else []
+    assert rows(tmp_path, entries) == [*first, *told]
+
+
+def test_how_an_entry_is_written_does_not_matter(tmp_path: Path) -> None:
+    """Entries as the library writes them, packed, and with their keys the other way round hold the same, out of order
+    or not, with steps told twice and restarts."""
+    one = [*START, *run(0, (10 + number / 3 for number in range(150)))]
+    two = [at(200, "job_start_time"), *run(140, (230 + number for number in range(90))), at(400, "job_end_time")]
+    for entries in ([*one, *two], [*one, *one[40:60], *two], [*one[:3], *one[:2:-1], *two]):
+        texts = {
+            "library": [json.dumps(entry) for entry in entries],
+            "packed": [json.dumps(entry, separators=(",", ":")) for entry in entries],
+            "turned": [json.dumps(dict(reversed(entry.items()))) for entry in entries],
+        }
+        found = []
+        for name, lines in texts.items():
+            path = tmp_path / name
+            path.write_text("\n".join(lines) + "\n")
+            parsed = read(path, NAME)
+            found.append(
+                (parsed.events.to_pylist(), parsed.steps.to_pylist(), parsed.lines, parsed.clock, parsed.hints)
+            )
+        assert found[0] == found[1] == found[2]
+        assert len(found[0][1]) > 200

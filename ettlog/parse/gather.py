@@ -15,9 +15,13 @@ from ettlog.parse.spool import Spool
 from ettlog.schema import TABLES, arrow_schema
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from ettlog.parse.blocks import Reader
+
+    Ints = NDArray[np.int64]
 
 EXACT, UNDATED = CLOCKS[0], CLOCKS[-1]
 MATCHED, IGNORED, UNMATCHED, BAD_TIME, BAD_RECORD = "matched", "ignored", "unmatched", "bad_time", "bad_record"
@@ -26,8 +30,8 @@ MAX_NAME = 256
 _STAMPS = ("submit_us", "start_us", "ready_us", "end_us")
 _BATCH = 1 << 15
 _INT64, _INT32 = (1 << 63) - 1, (1 << 31) - 1
-_FIRST_US, _LAST_US = 946_684_800_000_000, 4_102_444_800_000_000
-"""Instants outside 2000 to 2100 are no instants."""
+INSTANTS = range(946_684_800_000_000, 4_102_444_800_000_000)
+"""Microseconds since 1970 outside 2000 to 2100 are no instants."""
 
 
 class Instant(NamedTuple):
@@ -42,7 +46,7 @@ NO_CLOCK = Instant(None, UNDATED)
 
 def exact(us: int | None) -> Instant | None:
     """Return the instant of an epoch value in microseconds; None where it lies outside 2000 to 2100."""
-    return Instant(us, EXACT) if us is not None and _FIRST_US <= us < _LAST_US else None
+    return Instant(us, EXACT) if us is not None and us in INSTANTS else None
 
 
 class Table:
@@ -79,6 +83,21 @@ class Table:
             packed.append(array_of.dictionary_encode() if column.type == "word" else array_of)
         self._spool.add(pa.RecordBatch.from_arrays(packed, schema=self._schema))
         self._rows = []
+
+    def extend(self, numbers: dict[str, Ints], words: dict[str, str]) -> None:
+        """Take many rows as columns: whole numbers that fit their columns, and words that are alike in all rows."""
+        import numpy as np
+        import pyarrow as pa
+
+        if self._rows:
+            self._pack()
+        size = len(numbers["line"])
+        self.lines.frombytes(np.ascontiguousarray(numbers["line"], np.int64).tobytes())
+        made = {name: pa.array(values).cast(self._schema.field(name).type) for name, values in numbers.items()}
+        same = pa.array(np.zeros(size, np.int32))
+        made |= {name: pa.DictionaryArray.from_arrays(same, pa.array([word])) for name, word in words.items()}
+        columns = [made[field.name] if field.name in made else _nulls(field.type, size) for field in self._schema]
+        self._spool.add(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
     def table(self, begins: list[int]) -> pa.Table | Spool:
         """Return all rows sorted by line, with the launch each belongs to; `begins` holds the first lines of
@@ -141,6 +160,15 @@ class Facts:
         """Add a step, unless steps are not asked for."""
         if self.options.steps != NONE:
             self.steps.add({"line": line, "step": step, **self._common(pattern, at), **fields})
+
+    def many_steps(self, lines: Ints, pattern: str, us: Ints, steps: Ints, durations: Ints) -> None:
+        """Add steps with exact instants and durations in microseconds, unless steps are not asked for."""
+        if self.options.steps != NONE and len(lines):
+            numbers = {"line": lines, "ts": us, "step": steps, "duration_us": durations}
+            self.steps.extend(numbers, {"clock": EXACT, "format": self.name, "pattern": pattern})
+            self._clocks[EXACT] += len(lines)
+            for at in (int(us.min()), int(us.max())):
+                self.saw(Instant(at, EXACT))
 
     def alloc(self, line: int, record: str, clock: str = EXACT, **fields: Any) -> None:
         """Add a row of a scheduler; `fields` are columns of the alloc table, texts cut to one line of 256 characters.

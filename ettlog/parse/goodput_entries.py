@@ -8,11 +8,23 @@ start: a new start is a `job_start_time`, or a re-initialisation after a slice w
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from ettlog.parse import goodput_orbax, jsonl, vocabulary
-from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, MATCHED, UNMATCHED, Facts, Instant, exact
-from ettlog.parse.goodput_steps import Begun, Steps
+from ettlog.parse.gather import (
+    BAD_RECORD,
+    BAD_TIME,
+    DUPLICATE,
+    IGNORED,
+    INSTANTS,
+    MATCHED,
+    UNMATCHED,
+    Facts,
+    Instant,
+    exact,
+)
+from ettlog.parse.goodput_steps import Steps
 from ettlog.parse.jsonl import SECOND, Record
 from ettlog.parse.parsed import Parsed, ScanOptions
 
@@ -28,6 +40,11 @@ _SLICES = "elastic_slice_counts_timestamp"
 _KNOWN = {*_ENTRIES, *_CUSTOM_TIMES, "step_start_time", _SLICES}
 _NEW_START = ("job_start_time", "elastic_reinit_start_time")
 _LOST = "slice_down"
+_STEP = re.compile(
+    rb'\{"job_name": "([\w./:-]*)", "step_count": (0|[1-9]\d{0,14}), "step_start_time": ([1-9]\d{0,11}(?:\.\d{1,9})?)\}'
+)
+"""A step's entry as the library writes it: nearly all entries are, and need no JSON parser."""
+_STEP_KEYS = 3
 
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
@@ -43,7 +60,8 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the entries of one job."""
     facts = Facts(NAME, options)
     reader = _Reader(facts)
-    return jsonl.read(path, options, facts, reader.take, jsonl.parse, reader.finish)
+    known = reader.step_line if options.limits.keys >= _STEP_KEYS and options.limits.depth else None
+    return jsonl.read(path, options, facts, reader.take, jsonl.parse, reader.finish, known)
 
 
 class _Reader:
@@ -73,6 +91,20 @@ class _Reader:
             return goodput_orbax.take(self._facts, WORDS["orbax"], line, entry)
         return IGNORED if _SLICES in entry else UNMATCHED
 
+    def step_line(self, line: int, text: bytes) -> str | None:
+        """Take the entry of a step that is written as the library does; None for any other line."""
+        match = _STEP.fullmatch(text)
+        if match is None:
+            return None
+        job, step, time = match.groups()
+        if job and "job" not in self._facts.hints:
+            self._facts.hints["job"] = job.decode("ascii")
+        us = round(float(time) * SECOND) if b"." in time else int(time) * SECOND
+        if us not in INSTANTS:
+            return BAD_TIME
+        self._steps.begun.append((us, line, int(step)))
+        return MATCHED
+
     def finish(self) -> None:
         self._steps.close()
 
@@ -82,7 +114,7 @@ class _Reader:
             return BAD_RECORD
         if at is None or at.us is None:
             return BAD_TIME
-        self._steps.begun.append(Begun(at.us, line, step))
+        self._steps.begun.append((at.us, line, step))
         return MATCHED
 
     def _mark(self, line: int, key: str, kind: str, at: Instant | None) -> str:

@@ -13,6 +13,10 @@ from typing import NamedTuple
 
 from ettlog.parse.gather import DUPLICATE, MATCHED, Facts, Instant, exact
 
+_MANY = 64
+"""Steps of a start from which numpy makes their rows."""
+_SAFE = 1 << 60
+"""Step numbers whose differences are 64-bit numbers."""
 _CLOSE = 4
 """A last interval may differ from what it should be by one part in so many."""
 
@@ -37,7 +41,8 @@ class Steps:
         self._reset()
 
     def _reset(self) -> None:
-        self.begun: list[Begun] = []
+        self.begun: list[tuple[int, int, int]] = []
+        """Instant, line and number of each step that began."""
         self.end: tuple[int, int] | None = None
         """Instant and line of the end of the job."""
         self.away: list[tuple[int, int]] = []
@@ -46,8 +51,13 @@ class Steps:
 
     def close(self) -> None:
         """Make rows of the steps since the last call: call it at every start and at the end of the file."""
+        begun = sorted(self.begun)
+        if len(begun) >= _MANY and not self.away and self._rise(begun):
+            self._last(Begun(*begun[-1]))
+            self._reset()
+            return
         last: Begun | None = None
-        for now in sorted(self.begun):
+        for now in map(Begun._make, begun):
             if last is None:
                 self._first(now)
             elif now.step == last.step or (now.step == self._old_next and now.step != last.step + 1):
@@ -60,6 +70,23 @@ class Steps:
         if last is not None:
             self._last(last)
         self._reset()
+
+    def _rise(self, begun: list[tuple[int, int, int]]) -> bool:
+        """Make rows of all steps but the last where each has a higher number than the one before; else make none."""
+        import numpy as np
+
+        us, line, step = np.array(begun, np.int64).T
+        steps = np.diff(step)
+        if np.abs(step).max() > _SAFE or (steps <= 0).any() or ((step[1:] == self._old_next) & (steps != 1)).any():
+            return False
+        means = np.diff(us) // steps
+        first = Begun(*begun[0])
+        self._first(first)
+        self._every, self._times = int(steps[-1]), means.tolist()
+        if steps[0] > 1:  # the log skips numbers: the first of them is a row too
+            self._row(first.line, first.us + self._times[0], first.step, self._times[0])
+        self._facts.many_steps(line[1:], "step_start", us[1:], step[1:] - 1, means)
+        return True
 
     def _first(self, now: Begun) -> None:
         before, self._open = self._open, None

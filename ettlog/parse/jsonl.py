@@ -44,7 +44,8 @@ def lines(source: Reader, most: int = MAX_LINE) -> Iterator[Line]:
         *whole, rest = (rest + bytes(room[:got])).split(b"\n")
         for text in whole:
             number += 1
-            yield Line(number, text[:most].removesuffix(b"\r"), dropping or len(text) > most, True)
+            long = dropping or len(text) > most
+            yield Line(number, text[:most].removesuffix(b"\r") if long or text[-1:] == b"\r" else text, long, True)
             dropping = False
         if len(rest) > most:
             rest, dropping = rest[:most], True
@@ -99,15 +100,18 @@ def read(
     take: Take,
     parse: Callable[[bytes], Record | None],
     finish: Callable[[], None] | None = None,
+    known: Callable[[int, bytes], str | None] | None = None,
 ) -> Parsed:
     """Read a file of one record a line: `parse` makes a record of a line or None, `take` makes rows of a record.
 
-    `finish` is called behind the last line. A last line without newline that is no record is `torn`. Raises
-    SourceRefusedError like the scanner.
+    `known` is shown each line first: it takes one that it knows and returns the outcome, else None. `finish` is called
+    behind the last line. A last line without newline that is no record is `torn`. Raises SourceRefusedError like the
+    scanner.
     """
     with open_source(path, budget=options.limits.output) as source:
         for line in lines(source, options.limits.record):
-            facts.count(_outcome(line, take, parse, options.limits), line.text)
+            outcome = None if known is None or line.long else known(line.number, line.text)
+            facts.count(outcome or _outcome(line, take, parse, options.limits), line.text)
         if finish is not None:
             finish()
         return facts.parsed(source)
