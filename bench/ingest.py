@@ -28,6 +28,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import zstandard
+
 from ettlog.lifecycle import KIND_BY_NAME
 from ettlog.parse.format import Pattern, load_all
 
@@ -160,11 +162,17 @@ def ettlog(folder: Path, mode: str, workers: int) -> list[str]:
 
 
 def text_bytes(folder: Path, packed: bool) -> int:
-    """Return the bytes of text in a folder; for packed files as the first member's trailer says."""
+    """Return the bytes of text in a folder; for packed files as their first member or frame says."""
     files = [path for path in sorted(folder.iterdir()) if path.is_file()]
     if not packed:
         return sum(path.stat().st_size for path in files)
-    return sum(int.from_bytes(path.read_bytes()[-4:], "little") for path in files)
+    return sum(_unpacked(path) for path in files)
+
+
+def _unpacked(path: Path) -> int:
+    if path.suffix == ".zst":
+        return zstandard.frame_content_size(path.read_bytes()[:64])
+    return int.from_bytes(path.read_bytes()[-4:], "little")
 
 
 def main() -> None:
@@ -177,7 +185,7 @@ def main() -> None:
     parser.add_argument("--rg", default=shutil.which("rg"), help="path of ripgrep")
     parser.add_argument("--literals", action="store_true", help="give rg the literals, not the union of the regexes")
     options = parser.parse_args()
-    packed = any(path.suffix == ".gz" for path in options.folder.iterdir())
+    packed = any(path.suffix in (".gz", ".zst") for path in options.folder.iterdir())
     size = text_bytes(options.folder, packed) / 1e6
     print(
         "| mode | workers | text MB | ettlog CPU s | MB/s of CPU | peak MiB | rg CPU s | ratio | "

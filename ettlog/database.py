@@ -24,7 +24,9 @@ SPILL_MIB = 10 << 10
 STORAGE = "v1.0.0"
 """Oldest DuckDB that can read the database files that are written."""
 COPIED = 500_000
-"""Most rows of facts that are copied into memory, some hundred bytes each."""
+"""Most rows of facts that are always copied into memory, some hundred bytes each."""
+BYTES_PER_EVENT = 300
+"""What DuckDB holds of an event."""
 FEW = 2_000
 """Most rows that are given to the database as parameters."""
 ATTACHED = "snapshot"
@@ -203,11 +205,11 @@ def views(connection: duckdb.DuckDBPyConnection, folder: Path) -> set[str]:
     return held
 
 
-def _parquet(con: duckdb.DuckDBPyConnection, paths: list[str]) -> duckdb.DuckDBPyRelation:
+def _parquet(con: duckdb.DuckDBPyConnection, paths: list[str], *, alike: bool) -> duckdb.DuckDBPyRelation:
     import duckdb
 
     try:
-        return con.read_parquet(paths, filename=True, hive_partitioning=False, union_by_name=True)
+        return con.read_parquet(paths, filename=True, hive_partitioning=False, union_by_name=not alike)
     except duckdb.Error as error:
         raise _unreadable(paths, error) from error
 
@@ -221,10 +223,20 @@ def _unreadable(paths: list[str], error: Exception) -> LakeError:
     )
 
 
-def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path], rows: int) -> None:
-    """Make the view over the data files of a fact table; a file's name is its key, a column it lacks is null.
+def fits(name: str, rows: int, memory_mib: int) -> bool:
+    """Tell whether the rows of a fact table are copied: nearly every relation reads the events, few the step lines."""
+    most = max(COPIED, (memory_mib << 18) // BYTES_PER_EVENT) if name == "event" else COPIED
+    return rows <= most
 
-    Of few rows a copy is made in memory: a view opens all its files each time that a question names it.
+
+def view(
+    con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path], *, copied: bool, alike: bool = False
+) -> None:
+    """Make the view over the data files of a fact table, or a copy of them; a file's name is its key, a column that it
+    lacks is null.
+
+    A view opens all its files each time that a question names it, and twice where their columns may differ: those of
+    files that are `alike` are told by the first one.
     """
     import duckdb
 
@@ -233,7 +245,7 @@ def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path], rows:
     if not paths:
         copy_in(con, name, columns, None)
         return
-    read = _parquet(con, paths)
+    read = _parquet(con, paths, alike=alike)
     present = set(read.columns)
     casts = [
         f"{ident(column) if column in present else 'NULL'}::{kind} AS {ident(column)}"
@@ -241,7 +253,7 @@ def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path], rows:
         if column != "key"
     ]
     facts = read.project(", ".join(["parse_filename(filename, true) AS key", *casts]))
-    if rows > COPIED:
+    if not copied:
         facts.create_view(name)
         return
     copy_in(con, name, {column: columns[column] for column in facts.columns}, None)

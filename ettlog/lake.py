@@ -69,6 +69,10 @@ class Lake:
         """Return (key, path) of the data files of a table, in the order of the sources' paths."""
         return [(e.key, data_path(self.path, table, e.key)) for e in self.sources() if table in e.files]
 
+    def alike(self) -> bool:
+        """Tell whether all data files were written by one version of the parsers, and so have the same columns."""
+        return len({entry.parser for entry in self.sources()}) <= 1
+
     @property
     def config_path(self) -> Path | None:
         """Return the configuration that was in the ingested folder, or None."""

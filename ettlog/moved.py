@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,8 +51,7 @@ class Missing:
 
     def of(self, name: str) -> tuple[Gone, ...]:
         """Return the logs that a file of this name may be, longest first."""
-        path = PurePosixPath(name)
-        heads = (path.name[:end] for end in range(1, len(path.name) + 1))
+        heads = accumulate(PurePosixPath(name).name)
         found = {one for head in heads for one in self._named.get(head, ()) if called_after(name, one.name)}
         return tuple(sorted(found, key=lambda one: (-one.bytes, one.name)))
 
@@ -80,7 +80,7 @@ def missing(state: State, found: Found, roots: Sequence[Path], label: str | None
         Gone(entry.path, entry.bytes, entry.digest)
         for path, entry in state.current.items()
         if path not in there and entry.bytes and not entry.text and not left_out.intersection(_above(path))
-        if path.split("/", 1)[0] in tops
+        if PurePosixPath(path).parts[0] in tops
     )
     return Missing(gone)
 
@@ -101,7 +101,7 @@ def begun_with(path: Path, gone: Sequence[Gone], budget: int) -> tuple[str, ...]
     with open_source(path, budget=budget) as source:
         room = memoryview(bytearray(CHUNK))
         for one in sorted(gone, key=lambda one: one.bytes):
-            while done < one.bytes and (got := source.readinto(room[: min(CHUNK, one.bytes - done)])):
+            while got := source.readinto(room[: min(CHUNK, one.bytes - done)]):
                 known.update(room[:got])
                 done += got
             if done == one.bytes and known.hexdigest() == one.digest:

@@ -14,7 +14,8 @@ from ettlog.relations import relations
 from ettlog.sink import ident
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from ettlog.fleet import Fleet
     from ettlog.kept import Index
@@ -69,8 +70,9 @@ def assemble(fleet: Fleet, names: Iterable[str], most: int | None = None, earlie
     fleet.connection.execute("CREATE TEMP TABLE every AS SELECT job FROM launch UNION SELECT job FROM _held")
     if renews:
         renewal.carry(fleet, wanted)
+    files = dict(fleet.lake.files("step")) if fleet.lake else {}
     for number in _deal(fleet, most):
-        part = _part(fleet, number, needed, memory // 2)
+        part = _part(fleet, number, needed, files, memory // 2)
         part.assemble(wanted)
         for name in wanted:
             fleet.add(name, part)
@@ -102,21 +104,24 @@ def _deal(fleet: Fleet, most: int) -> list[int]:
     return [number for (number,) in rows]
 
 
-def _part(fleet: Fleet, number: int, needed: Iterable[str], memory_mib: int) -> Fleet:
-    """Return a fleet over the jobs of one portion, with all that relations behind step lines need."""
+def _part(fleet: Fleet, number: int, needed: Iterable[str], files: Mapping[str, Path], memory_mib: int) -> Fleet:
+    """Return a fleet over the jobs of one portion, with all that relations behind step lines need.
+
+    `files` are those of the step lines of all sources, by key.
+    """
     place = fleet.lake.path if fleet.lake else None
     spill = fleet.config.text("limits.spill") if fleet.config else None
     most = (fleet.config.number("limits.spill_size") if fleet.config else None) or database.SPILL_MIB
     con = database.connect(place, memory_mib=memory_mib, spill=spill, spill_mib=most)
     for name in needed:
-        shape = fleet.shape(name)
         if name == "step" and fleet.lake:
-            keys = {key for (key,) in fleet.connection.execute("SELECT key" + _KEYS, {"number": number}).fetchall()}
-            files = [file for key, file in fleet.lake.files(name) if key in keys]
-            database.view(con, name, files, database.COPIED + 1)  # they are read once
+            keys = fleet.connection.execute("SELECT DISTINCT key" + _KEYS, {"number": number}).fetchall()
+            mine = [files[key] for (key,) in sorted(keys) if key in files]
+            database.view(con, name, mine, copied=False, alike=fleet.lake.alike())  # they are read once
             shifts.again(fleet.connection, con, name)
             seams.again(fleet.connection, con, name)
             continue
+        shape = fleet.shape(name)
         where = "WHERE job IN " + _MINE if "job" in shape else "WHERE key IN (SELECT key" + _KEYS + ")"
         query = "SELECT * FROM " + ident(name) + (where if "job" in shape or name == "step" else "")
         params = {"number": number} if "$number" in query else None

@@ -74,7 +74,7 @@ def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet
 
 
 def _text(task: Task, source: Source, formats: FormatSet) -> Parsed:
-    return together.scan_open(source, formats, task.options, task.hands)
+    return together.scan_open(source, task.path, formats, task.options, task.hands)
 
 
 def _again(task: Task, formats: FormatSet) -> Parsed:

@@ -1,4 +1,4 @@
-"""One huge plain source read by several processes: each reads ranges of it, the one that forked them puts what they
+"""One huge source read by several processes: each reads ranges of it, the one that forked them puts what they
 found together."""
 
 from __future__ import annotations
@@ -6,10 +6,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ettlog import confine
@@ -20,14 +22,20 @@ if TYPE_CHECKING:
     from ettlog.parse.blocks import Reader
     from ettlog.parse.format import FormatSet
     from ettlog.parse.parsed import Parsed, ScanOptions
-    from ettlog.parse.pieced import Latest
+    from ettlog.parse.pieced import Progress
     from ettlog.parse.pieces import PieceReader, Reading
     from ettlog.parse.ranges import Range
 
 LEAST_BYTES = 64 << 20
-"""Sources below this are read by one process each."""
+"""Plain sources below this are read by one process each."""
+PACKED_BYTES = 8 << 20
+"""Packed sources below this are read by one process each."""
+PACKED_BLOCKS = 8
+"""Blocks of one range of a packed source: several of them are held in memory."""
 BLOCKS = 32
 """Most blocks of one range."""
+PACKED = (".gz", ".zst", ".bz2", ".xz")
+"""Ends of names of packed sources; one under another name is read by one process below `LEAST_BYTES`."""
 SHARES = 4
 """Ranges that each process should get at least, so that all end at about the same time."""
 AHEAD = 1
@@ -42,9 +50,13 @@ def dealt(tasks: Sequence[Task], workers: int) -> list[Task]:
     total = sum(sizes)
     hands = [max(1, min(workers, -(-size * workers // max(1, total)))) for size in sizes]
     return [
-        replace(task, hands=count) if count > 1 and size >= LEAST_BYTES else task
+        replace(task, hands=count) if count > 1 and size >= _least(task.path) else task
         for task, size, count in zip(tasks, sizes, hands, strict=True)
     ]
+
+
+def _least(path: Path) -> int:
+    return PACKED_BYTES if path.suffix in PACKED else LEAST_BYTES
 
 
 def _size(task: Task) -> int:
@@ -54,22 +66,25 @@ def _size(task: Task) -> int:
         return 0
 
 
-def scan_open(source: Reader, formats: FormatSet, options: ScanOptions, hands: int) -> Parsed:
-    """Read an open text source, of which nothing was read yet, by `hands` processes where it is plain; return
-    what one process does, byte for byte.
+def scan_open(source: Reader, path: Path, formats: FormatSet, options: ScanOptions, hands: int) -> Parsed:
+    """Read an open text source, of which nothing was read yet, by `hands` processes; return what one process does, byte
+    for byte.
 
-    Where one of them dies, or the file is written to meanwhile, this process reads it alone.
+    Where one of them dies, or the file is written to meanwhile, or lines of a packed one are too long, this process
+    reads it alone.
     """
-    from ettlog.parse import pieced, scan
+    from ettlog.parse import pieced, scan, unpacked, zones
 
-    if hands < 2 or source.compressed:
+    if hands < 2 or (source.compressed and options.limits.block < zones.HEAD):
         return scan.scan_open(source, formats, options)
-    count = max(1, min(BLOCKS, source.size // options.limits.block // (SHARES * hands)))
     team = _Team(hands)
     try:
+        if source.compressed:
+            return pieced.scan_packed(source, formats, options, PACKED_BLOCKS, hands + AHEAD + 1, team.readings)
+        count = max(1, min(BLOCKS, source.size // options.limits.block // (SHARES * hands)))
         return pieced.scan(source, formats, options, count, team.readings)
-    except (EOFError, ConnectionError, pieced.ChangedError):
-        return scan.scan_open(source, formats, options)
+    except (EOFError, ConnectionError, pieced.ChangedError, unpacked.LongLineError):
+        return scan.scan(path, formats, options)
     finally:
         team.stop()
 
@@ -82,26 +97,36 @@ class _Team:
         self._pipes: list[Connection] = []
         self._pids: list[int] = []
 
-    def readings(self, pieces: PieceReader, found: Sequence[Range], latest: Latest) -> Iterator[Reading]:
-        """Yield what the ranges hold, in their order; raise EOFError or ConnectionError where a process died."""
-        for _ in range(min(self._hands, len(found))):
+    def readings(
+        self, pieces: PieceReader, found: Iterator[Range], progress: Progress
+    ) -> Iterator[tuple[Range, Reading | None]]:
+        """Yield the ranges in their order and what they hold; raise EOFError or ConnectionError where a process
+        died."""
+        for _ in range(self._hands):
             self._fork(pieces)
-        done: dict[int, Reading] = {}
-        idle, busy, dealt = list(self._pipes), list[Connection](), 0
-        for wanted in range(len(found)):
-            while wanted not in done:
-                while idle and dealt < min(len(found), wanted + len(self._pipes) + AHEAD):
-                    pipe = idle.pop()
-                    pipe.send((found[dealt], latest()))
-                    busy.append(pipe)
-                    dealt += 1
+        done: dict[int, Reading | None] = {}
+        waiting: deque[Range] = deque()
+        idle, busy = list(self._pipes), list[Connection]()
+        while True:
+            while idle and len(waiting) < len(self._pipes) + AHEAD and (one := next(found, None)):
+                waiting.append(one)
+                if progress.trusts:
+                    busy.append(idle.pop())
+                    busy[-1].send((one, progress.left))
+                else:
+                    done[one.number] = None
+            if not waiting:
+                return
+            if waiting[0].number in done:
+                one = waiting.popleft()
+                yield one, done.pop(one.number)
+            else:
                 for ready in wait(busy):
                     assert isinstance(ready, Connection)
                     reading: Reading = ready.recv()
                     done[reading.number] = reading
                     busy.remove(ready)
                     idle.append(ready)
-            yield done.pop(wanted)
 
     def _fork(self, pieces: PieceReader) -> None:
         ours, theirs = multiprocessing.Pipe()

@@ -180,12 +180,12 @@ class _Pool:
         """Take what a worker sent (ready, or an answer); return whether it wants a file."""
         worker, index = self._busy[pipe]
         try:
-            answer = pipe.recv()
-        except (EOFError, ConnectionResetError):
+            answer = _received(pipe)
+        except (EOFError, OSError):  # it may have died in the middle of its answer
             self._bury(pipe, worker, index)
             return False
         self._served = True
-        if index is not None:
+        if index is not None and answer is not None:
             self._done[index] = answer
             self._busy[pipe] = (worker, None)
         return True
@@ -217,6 +217,21 @@ class _Pool:
             self._nurse.stop()
 
 
+def _send(pipe: Connection, answer: Answer) -> None:
+    """Send an answer, its tables one by one: as part of it they would be copied."""
+    pipe.send(replace(answer, tables=dict.fromkeys(answer.tables, b"")))
+    for data in answer.tables.values():
+        pipe.send_bytes(data)
+
+
+def _received(pipe: Connection) -> Answer | None:
+    """Return what a worker sent: an answer, or nothing where it is ready."""
+    answer: Answer | None = pipe.recv()
+    if answer is not None:
+        answer.tables = {name: pipe.recv_bytes() for name in answer.tables}
+    return answer
+
+
 def _death(code: int | None) -> str:
     if code is None:
         return "nobody saw how"
@@ -239,6 +254,6 @@ def serve(pipe: Connection, format_dirs: tuple[Path, ...], roots: tuple[Path, ..
     try:
         pipe.send(None)
         while os.getppid() == parent:
-            pipe.send(read(pipe.recv(), formats))
+            _send(pipe, read(pipe.recv(), formats))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return

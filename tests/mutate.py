@@ -38,7 +38,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "ettlog/cascade.py": ("tests/test_cascade.py", "tests/test_what_if.py", "tests/test_attribute_overlap.py"),
     "ettlog/manifest.py": ("tests/test_manifest.py", "tests/test_lake.py"),
     "ettlog/durable.py": ("tests/test_durable.py", "tests/test_lake.py"),
-    "ettlog/lake.py": ("tests/test_lake.py", "tests/test_ingest_changes.py"),
+    "ettlog/lake.py": ("tests/test_lake_writes.py", "tests/test_lake.py"),
     "ettlog/commit.py": (
         "tests/test_commit.py", "tests/test_ingest_changes.py", "tests/test_identity_cases.py", "tests/test_moved.py"
     ),

@@ -38,15 +38,19 @@ def behind(pieces: PieceReader, one: Range, left: Sequence[State | None]) -> Sta
 
 
 def in_pieces(path: Path, formats: FormatSet, options: ScanOptions, count: int, guess: Guess = behind) -> Parsed:
-    """Read a plain source in ranges of `count` blocks, one after the other."""
+    """Read a source in ranges of `count` blocks, one after the other."""
 
-    def readings(pieces: PieceReader, found: Sequence[Range], latest: pieced.Latest) -> Iterator[Reading]:
+    def readings(
+        pieces: PieceReader, found: Iterator[Range], progress: pieced.Progress
+    ) -> Iterator[tuple[Range, Reading | None]]:
         left = []
         for one in found:
-            left.append(latest())
-            yield pieces.read(one, guess(pieces, one, left) if one.number else None)
+            left.append(progress.left)
+            yield one, pieces.read(one, guess(pieces, one, left) if one.number else None)
 
     with open_source(path) as source:
+        if source.compressed:
+            return pieced.scan_packed(source, formats, options, count, 2, readings)
         return pieced.scan(source, formats, options, count, readings)
 
 

@@ -103,7 +103,7 @@ def test_a_file_without_a_known_line_is_unclaimed_unless_it_is_empty() -> None:
 def test_the_twenty_most_frequent_shapes_are_shown() -> None:
     """Of equal counts the first by the alphabet; the 21st is left out."""
     report = IngestReport()
-    report.shapes.update({f"{number:02}": 5 for number in range(30)} | {"zz": 6})
+    report.shapes.update({f"{number:02}": 5 for number in reversed(range(30))} | {"zz": 6})
     assert report.unmatched == [("zz", 6), *((f"{number:02}", 5) for number in range(19))]
 
 
@@ -187,10 +187,11 @@ def test_a_rotated_log_ends_the_entries_it_began_with() -> None:
     """The longest names what is superseded; a copy of a beginning that is there still stands for its facts."""
     short, long = (SourceEntry(ADD, f"logs/{name}", name * 32, digest=name) for name in "ab")
     twin = SourceEntry(DUPLICATE, "logs/twin", "b" * 32, digest="t", of="logs/b")
-    writer = Kept(short, long, twin)
+    other = SourceEntry(DUPLICATE, "logs/copy", "c" * 32, digest="o", of="logs/c")
+    writer = Kept(short, long, twin, other)
     committed(writer, answer(1, was=("logs/a", "logs/gone", "logs/b")))
     assert [(one.path, one.was, one.supersedes, one.relation) for one in writer.added] == [
         ("logs/twin", (), None, None),
         ("logs/0001.txt", ("logs/a", "logs/b"), "b" * 32, "grown"),
     ]
-    assert sorted(writer.state.current) == ["logs/0001.txt", "logs/twin"]
+    assert sorted(writer.state.current) == ["logs/0001.txt", "logs/copy", "logs/twin"]

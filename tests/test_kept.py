@@ -7,6 +7,7 @@ import os
 import shutil
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -56,14 +57,42 @@ def test_facts_seen_where_they_lie_are_those_that_were_copied(bare: Path, monkey
     monkeypatch.setattr(kept, "KEEP_ROWS", 1 << 60)
     kind = "SELECT table_type FROM information_schema.tables WHERE table_name = 'event'"
     found = []
-    for most in (database.COPIED, 0):
-        monkeypatch.setattr(database, "COPIED", most)
+    for copied in (True, False):
+        monkeypatch.setattr(database, "fits", lambda *_, copied=copied: copied)
         fleet = ettlog.open(bare, Config())
         tables = [fleet.sql(f"SELECT * FROM {name} ORDER BY ALL") for name in ("event", "step", "alloc", "ledger")]
         found.append((tables, fleet.connection.execute(kind).fetchall()))
     assert [kinds for _, kinds in found] == [[("LOCAL TEMPORARY",)], [("VIEW",)]]
     for few, many in zip(found[0][0], found[1][0], strict=True):
         assert few.equals(many) and few.height
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "memory_mib", "copies"),
+    [
+        ("event", 500_000, 64, True),
+        ("event", 500_001, 64, False),
+        ("event", 894_784, 1024, True),  # 268,435,456 of 1,073,741,824 bytes at 300 each
+        ("event", 894_785, 1024, False),
+        ("step", 500_001, 1 << 20, False),
+    ],
+)
+def test_as_many_events_are_copied_as_fit_into_a_quarter_of_the_memory(
+    name: str, rows: int, memory_mib: int, copies: bool
+) -> None:
+    """Half a million rows always are; more only of events, which nearly every relation reads."""
+    assert database.fits(name, rows, memory_mib) is copies
+
+
+def test_files_of_one_version_are_alike(full: Path) -> None:
+    """The columns of the first file tell those of all where one version of the parsers wrote them."""
+    lake = Lake.open(full)
+    assert lake.alike()
+    lake.state.current = {
+        path: replace(entry, parser=entry.parser + (path == min(lake.state.current)))
+        for path, entry in lake.state.current.items()
+    }
+    assert not lake.alike()
 
 
 def copied(lake: Path, tmp_path: Path, name: str = "lake") -> Path:

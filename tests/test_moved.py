@@ -43,6 +43,11 @@ def test_a_file_called_otherwise_is_another_log(old: str, new: str) -> None:
     assert Missing([gone(old)]).of(new) == ()
 
 
+def test_logs_that_are_gone_are_named() -> None:
+    """Each once, though it is looked for under two names."""
+    assert Missing([gone("logs/a.log"), gone("logs/b")]).names() == {"logs/a.log", "logs/b"}
+
+
 def test_the_longest_comes_first() -> None:
     """A file that begins with two logs is the longer one."""
     short, long = gone("logs/a.log", b"one\n"), gone("logs/a", b"one\ntwo\n")

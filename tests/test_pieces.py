@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import random
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from ettlog import together
 from ettlog.ingest import IngestOptions, ingest
@@ -181,10 +183,26 @@ def _cut(handle: int, one: Range) -> Iterator[tuple[bytes, bool, bool]]:
         yield bytes(block.data[: block.end]), block.whole, block.clipped
 
 
+@pytest.mark.parametrize("log", [dated, undated, ranks, glog])
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_packed_text_is_read_in_pieces_as_whole(
+    log: Callable[[int], list[str]], ending: str, formats: FormatSet, tmp_path: Path
+) -> None:
+    """A packed log, its members torn or not, holds the same in ranges of its text and whole."""
+    random.seed(7)
+    text = "\n".join(line for number in range(400) for line in log(number)).encode()
+    pack = gzip.compress if ending == "gz" else zstandard.ZstdCompressor().compress
+    path = tmp_path / f"run.log.{ending}"
+    for data in (pack(text[:30_000]) + pack(text[30_000:]), pack(text)[:-20]):
+        path.write_bytes(data)
+        assert differences(path, formats, sized(4096), 3) == []
+
+
 @pytest.fixture
 def huge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with a log that counts as huge, and a small one."""
     monkeypatch.setattr(together, "LEAST_BYTES", 1 << 18)
+    monkeypatch.setattr(together, "PACKED_BYTES", 1 << 14)
     folder = tmp_path / "logs"
     folder.mkdir()
     lay(folder / "run.log", [line for number in range(6000) for log in (dated, ranks) for line in log(number)])
@@ -200,7 +218,12 @@ def lake_bytes(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("confined", ["never", "always"])
 def test_a_huge_file_is_read_by_several_to_the_same_lake(huge: Path, confined: str, tmp_path: Path) -> None:
-    """One process and three make the same lake of it, byte for byte; three share the huge file."""
+    """One process and three make the same lake of it, byte for byte; three share the huge file, which is packed where
+    they are confined."""
+    if confined == "always":
+        data = (huge / "run.log").read_bytes()
+        (huge / "run.log").unlink()
+        (huge / "run.log.gz").write_bytes(gzip.compress(data * 6, 1))
     for workers in (1, 3):
         options = IngestOptions(workers=workers, confine=confined)
         assert not ingest([huge], tmp_path / f"{workers}", options=options).rejected
@@ -219,7 +242,7 @@ def several(path: Path, formats: FormatSet) -> tuple[int, str]:
     """Read a file by two processes; return its lines and digest."""
     options = ScanOptions(limits=Limits(block=1 << 16))
     with open_source(path) as source:
-        parsed = together.scan_open(source, formats, options, 2)
+        parsed = together.scan_open(source, path, formats, options, 2)
     return parsed.n_lines, parsed.digest
 
 
@@ -259,8 +282,19 @@ def test_a_file_that_changes_under_its_readers_is_read_alone(
     found = several(path, formats)
     monkeypatch.undo()
     with open_source(path) as source:
-        parsed = together.scan_open(source, formats, ScanOptions(), 1)
+        parsed = together.scan_open(source, path, formats, ScanOptions(), 1)
     assert found == (parsed.n_lines, parsed.digest)
+
+
+def test_a_packed_file_with_a_line_longer_than_a_block_is_read_alone(formats: FormatSet, tmp_path: Path) -> None:
+    """Where a range of text could be of any length, one process reads it, from the begin."""
+    path = tmp_path / "run.log.gz"
+    steps = "\n".join(dated(number)[0] for number in range(1, 40))
+    path.write_bytes(gzip.compress(f"{steps}\n{'x' * (5 << 20)}\n{steps}\n".encode(), 1))
+    options = ScanOptions(limits=Limits(block=1 << 20))
+    with open_source(path) as source:
+        parsed = together.scan_open(source, path, formats, options, 2)
+    assert (parsed.n_lines, parsed.lines["long"], parsed.steps.num_rows) == (79, 1, 78)
 
 
 @pytest.mark.shared

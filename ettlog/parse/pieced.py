@@ -1,4 +1,4 @@
-"""Puts together what readers of ranges found in one plain source: the same facts that one reader of all of it finds.
+"""Puts together what readers of ranges found in one source: the same facts that one reader of all of it finds.
 
 A range is read as if what stands before it had left what its reader guessed. Where the range before it left something
 else, it is read again, from what was left: the facts are exact however the guesses turn out, and only the time hangs
@@ -7,7 +7,10 @@ on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain, islice
+from typing import Protocol
 
 import numpy as np
 
@@ -16,14 +19,23 @@ from ettlog.parse.engine import Source, engine
 from ettlog.parse.facts import Facts, Steps, Undated
 from ettlog.parse.format import FormatSet
 from ettlog.parse.parsed import Parsed, ScanOptions
-from ettlog.parse.pieces import AWAY, BEFORE, Call, PieceReader, Reading, State
+from ettlog.parse.pieces import AWAY, BEFORE, Call, Opens, PieceReader, Reading, State, Text
 from ettlog.parse.ranges import Bytes, Range, ranges
 from ettlog.parse.scan import parsed
+from ettlog.parse.unpacked import Unpacked
 
-Latest = Callable[[], State | None]
-"""Returns what was left behind the last range that was put in its place."""
-Readings = Callable[[PieceReader, Sequence[Range], Latest], Iterator[Reading]]
-"""Yields what the ranges hold in their order, each read as if its guess were true."""
+
+class Progress(Protocol):
+    """How far the ranges are put together."""
+
+    left: State | None
+    """What was left behind the last range that was put in its place."""
+    trusts: bool
+    """Guesses have been right more often than not."""
+
+
+Readings = Callable[[PieceReader, Iterator[Range], Progress], Iterator[tuple[Range, Reading | None]]]
+"""Yields the ranges in their order and what they hold, read as if a guess were true; None where that is not trusted."""
 
 MISSES = 3
 """Wrong guesses, more than half of all, after which guessing is given up: one reader is as fast."""
@@ -40,49 +52,65 @@ def scan(reader: Reader, formats: FormatSet, options: ScanOptions, count: int, r
     """
     found = ranges(reader.handle, reader.size, options.limits.block, count)
     source = Source(engine(formats, options.steps), options)
-    whole = _Whole(source, reader.handle, PieceReader(reader.handle, reader.size, source.engine, options))
-    missed = 0
-    for one, reading in zip(found, readings(whole.pieces, found, lambda: whole.left), strict=False):
-        missed += whole.add(one, reading)
-        if missed >= MISSES and 2 * missed > one.number:
-            break
-    for one in found[whole.done :]:
-        whole.add(one, whole.pieces.read(one, whole.left))
+    opens = partial(Bytes, reader.handle)
+    whole = _Whole(source, PieceReader(opens, reader.size, source.engine, options), opens)
+    for one, reading in readings(whole.pieces, iter(found), whole):
+        whole.add(one, reading)
     return parsed(reader, source, whole.digest(), reader.size, binary=whole.zero)
+
+
+def scan_packed(
+    reader: Reader, formats: FormatSet, options: ScanOptions, count: int, slots: int, readings: Readings
+) -> Parsed:
+    """Read an open packed source like `scan`; `readings` asks for at most `slots` ranges before the first of them is
+    put in its place.
+
+    Raise LongLineError for a line longer than a block.
+    """
+    text = Unpacked(reader, options.limits.block, count, slots)
+    found = text.ranges()
+    first = list(islice(found, 1))
+    source = Source(engine(formats, options.steps), options)
+    whole = _Whole(source, PieceReader(text.open, text.size, source.engine, options))
+    for one, reading in readings(whole.pieces, chain(first, found), whole):
+        whole.add(one, reading)
+    return parsed(reader, source, reader.digest(), reader.n_bytes, binary=whole.zero)
 
 
 class _Whole:
     """A source of which the first ranges are put together."""
 
-    def __init__(self, source: Source, handle: int, pieces: PieceReader) -> None:
+    def __init__(self, source: Source, pieces: PieceReader, stored: Opens | None = None) -> None:
         from blake3 import blake3
 
         self.source, self.pieces = source, pieces
-        self._handle, self._hash, self._room = handle, blake3(), memoryview(bytearray(CHUNK))
         self.left: State | None = None
         self.zero = False
-        self.done = 0
+        self.trusts = True
+        self._missed = 0
+        self._stored, self._hash, self._room = stored, blake3(), memoryview(bytearray(CHUNK))
 
     def digest(self) -> str:
         """Return the BLAKE3 of all bytes of the ranges in hex."""
         return self._hash.hexdigest()
 
-    def add(self, one: Range, reading: Reading) -> bool:
-        """Put a range behind those before it; tell whether it had to be read again."""
-        wrong = self.left is not None and not _fits(reading, self.left)
-        if wrong:
+    def add(self, one: Range, reading: Reading | None) -> None:
+        """Put a range behind those before it; read it again where its reader guessed wrong."""
+        if reading is None or (self.left is not None and not _fits(reading, self.left)):
+            self._missed += reading is not None
+            self.trusts = self.trusts and (self._missed < MISSES or 2 * self._missed <= one.number)
             reading = self.pieces.read(one, self.left)
-        if self._hashed(one) != reading.crc:
-            raise ChangedError
+        if self._stored is not None:
+            crc = self._hashed(self._stored(one.begin, one.end))
+            if crc is None or crc != reading.crc:
+                raise ChangedError
         self._join(reading)
-        self.left, self.done = _left(reading, self.left), self.done + 1
+        self.left = _left(reading, self.left)
         self.source.clock.source.resume(self.left.clock)
         self.zero = self.zero or reading.zero
-        return wrong
 
-    def _hashed(self, one: Range) -> int:
-        """Add the bytes of a range to the digest; return their CRC-32."""
-        stored = Bytes(self._handle, one.begin, one.end)
+    def _hashed(self, stored: Text) -> int | None:
+        """Add bytes to the digest; return their CRC-32."""
         while got := stored.readinto(self._room):
             self._hash.update(self._room[:got])
         return stored.crc

@@ -8,9 +8,9 @@ before the range; it says what it guessed, so that whoever puts the ranges toget
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ettlog.parse.cut import SLACK, blocks
 from ettlog.parse.engine import Engine, Source
 from ettlog.parse.facts import Event, Facts, Steps, Undated
 from ettlog.parse.parsed import ScanOptions
-from ettlog.parse.ranges import Bytes, Range
+from ettlog.parse.ranges import Range
 from ettlog.parse.shapes import Unmatched
 from ettlog.parse.steps import BESIDE
 from ettlog.parse.template import NULL
@@ -78,7 +78,7 @@ class Reading:
     zero: bool
     """There is a zero byte in the first line of the source."""
     crc: int | None
-    """CRC-32 of the bytes; None where some of them were not there any more."""
+    """CRC-32 of the bytes, where they could change."""
 
 
 class Recorder(Facts):
@@ -133,6 +133,22 @@ class Looked(Unmatched):
         self.lines.append(line)
 
 
+class Text(Protocol):
+    """Bytes of a range."""
+
+    @property
+    def crc(self) -> int | None:
+        """CRC-32 of what was read, where it could change."""
+
+    def readinto(self, target: memoryview) -> int:
+        """Fill `target` as far as the bytes go and return the number; 0 only at the end."""
+        ...
+
+
+Opens = Callable[[int, int], Text]
+"""Returns the bytes of a source between two places."""
+
+
 class Watched(SourceClock):
     """A clock that knows whether it was asked for the last instant before it had one of its own."""
 
@@ -169,11 +185,12 @@ class Watched(SourceClock):
 
 
 class PieceReader:
-    """Reads ranges of one open plain source."""
+    """Reads ranges of one open source."""
 
-    def __init__(self, handle: int, size: int, engine: Engine, options: ScanOptions) -> None:
-        """Keep what is to be read, `size` bytes in all; nothing is read yet."""
-        self._handle, self._size, self._engine, self._options = handle, size, engine, options
+    def __init__(self, opens: Opens, size: int, engine: Engine, options: ScanOptions) -> None:
+        """Keep what opens the bytes between two places; the first `size` bytes are the begin of the source, its first
+        block at least."""
+        self._opens, self._size, self._engine, self._options = opens, size, engine, options
 
     def read(self, one: Range, before: State | None) -> Reading:
         """Read a range as if the one before it had left `before`; the first one begins the source."""
@@ -189,7 +206,7 @@ class PieceReader:
             one.number, before if one.number else None, _state(source, facts), (source.last, source.last_place),
             clock.asked, clock.keeps, facts.calls, looked.lines,
             source.lines, source.formats, source.n_lines - base, source.place - base, source.hits,
-            source.clock.take(), zero, text.crc if text.whole else None,
+            source.clock.take(), zero, text.crc,
         )  # fmt: skip
 
     def guess(self, one: Range, known: State | None) -> State:
@@ -222,12 +239,12 @@ class PieceReader:
         if self._options.zone is None:
             head = min(zones.HEAD, self._size)
             room = memoryview(bytearray(head))
-            zones.learn(room[: Bytes(self._handle, 0, head).readinto(room)], source.clock.source)
+            zones.learn(room[: self._opens(0, head).readinto(room)], source.clock.source)
 
-    def _blocks(self, source: Source, begin: int, end: int, most: int | None = None) -> tuple[Bytes, bool]:
+    def _blocks(self, source: Source, begin: int, end: int, most: int | None = None) -> tuple[Text, bool]:
         """Read the blocks of some bytes, all or the first ones; tell whether the source begins with a line with a zero
         in it."""
-        text, limits, zero = Bytes(self._handle, begin, end), source.limits, False
+        text, limits, zero = self._opens(begin, end), source.limits, False
         with self._engine.room(source, limits.block + SLACK) as room:
             for number, block in enumerate(blocks(text, limits.block, limits.line, room)):
                 if number == most:

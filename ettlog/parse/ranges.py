@@ -25,13 +25,12 @@ class Bytes:
     def __init__(self, handle: int, begin: int, end: int) -> None:
         """Stand at `begin`; nothing is read yet."""
         self._handle, self._at, self._end = handle, begin, end
-        self.crc = 0
-        """CRC-32 of what was read."""
+        self._crc = 0
 
     @property
-    def whole(self) -> bool:
-        """Tell whether all bytes were there to be read."""
-        return self._at == self._end
+    def crc(self) -> int | None:
+        """Return the CRC-32 of all bytes; None where not all were read, or some are not there any more."""
+        return self._crc if self._at == self._end else None
 
     def readinto(self, target: memoryview) -> int:
         """Fill `target` as far as the bytes go and return the number; 0 only at the end."""
@@ -44,7 +43,7 @@ class Bytes:
                 break
             filled += got
         self._at += filled
-        self.crc = isal_zlib.crc32(target[:filled], self.crc)
+        self._crc = isal_zlib.crc32(target[:filled], self._crc)
         return filled
 
 

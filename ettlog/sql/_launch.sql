@@ -1,5 +1,5 @@
 -- One row per launch of one stream that counts as a start; lines before the first launch count only where they show a trainer.
--- needs: step, source, _event, _stream, _again, lifecycle_kind
+-- needs: _counted, source, _event, _stream, lifecycle_kind
 -- name: job name of the stream
 -- stream: the log
 -- launch: number of the launch in the stream
@@ -18,15 +18,7 @@
 -- last_step_place: where it stands in the log: its part times 2^32, and its line
 -- resumed_from: step the trainer continues from
 -- cut: whether the log breaks off in it: its last line is torn, or tells of a step, a save or an evaluation
-WITH stepped AS (
-  SELECT s.stream, s.launches_before + t.launch AS launch, min(t.step) AS first_step, max(t.step) AS last_step,
-    count(*) AS step_lines, min(t.ts) AS first_us, max(t.ts) AS last_us, max(s.part_no * CAST(4294967296 AS BIGINT) + t.line) AS last_place
-  FROM step AS t JOIN _stream AS s ON s.key = t.key
-  LEFT JOIN _again AS r ON r.key = t.key AND t.line BETWEEN r.from_line AND r.to_line
-  WHERE r.key IS NULL
-  GROUP BY s.stream, s.launches_before + t.launch
-),
-told AS (
+WITH told AS (
   SELECT e.stream, e.launch, min(e.at_us) AS first_us, max(e.at_us) AS last_us,
     max(CASE WHEN k.part NOT IN ('save_stall', 'evaluation') AND e.kind NOT IN ('save_written', 'save_delete', 'step_twin', 'heartbeat')
       THEN e.at_us END) AS else_us,
@@ -46,7 +38,7 @@ merged AS (
     -- many trainers name the step only where a load begins: it was loaded where steps go on behind it
     coalesce(t.resumed, CASE WHEN t.restored < p.first_step THEN t.restored END, CASE WHEN t.begun < p.first_step THEN t.begun END)
       AS resumed_from
-  FROM told AS t FULL JOIN stepped AS p ON p.stream = t.stream AND p.launch = t.launch
+  FROM told AS t FULL JOIN _counted AS p ON p.stream = t.stream AND p.launch = t.launch
 ),
 following AS (
   SELECT *, lead(restarts) OVER (PARTITION BY stream ORDER BY launch) AS next_restarts,

@@ -16,7 +16,8 @@ WITH near AS (
   SELECT t.key, t.launch, t.step, min(t.line) AS line, min(t.ts) AS ts, max(t.duration_us) AS duration_us,
     bool_or(t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none')) AS dated
   FROM step AS t JOIN _stepped AS s ON s.key = t.key AND s.launch = t.launch
-  WHERE s.first_step > 1 AND t.step < s.first_step + 64 AND t.duration_us > 0
+  -- hardly a launch is like that: then the step lines are not read again
+  WHERE s.first_step > 1 AND s.most_took_us >= 4 * s.first_took_us AND t.step < s.first_step + 64 AND t.duration_us > 0
   GROUP BY t.key, t.launch, t.step
 ),
 grown AS (

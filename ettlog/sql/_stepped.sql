@@ -7,10 +7,14 @@
 -- step_lines: number of step lines
 -- first_us: first instant
 -- last_us: last instant
+-- last_line: last step line
+-- first_took_us: duration that the first step prints
+-- most_took_us: longest duration printed
 -- dated_line: first line with an instant of its own
 -- dated_us: its instant
 -- Each step line is read here once, for all that asks no more of it.
-SELECT key, launch, min(step) AS first_step, max(step) AS last_step, count(*) AS step_lines, min(ts) AS first_us, max(ts) AS last_us,
+SELECT key, launch, min(step) AS first_step, max(step) AS last_step, count(*) AS step_lines, min(ts) AS first_us, max(ts) AS last_us, max(line) AS last_line,
+  min_by(duration_us, step) AS first_took_us, max(duration_us) AS most_took_us,
   min(line) FILTER (WHERE ts IS NOT NULL AND clock NOT IN ('carried', 'none')) AS dated_line,
   min_by(ts, line) FILTER (WHERE ts IS NOT NULL AND clock NOT IN ('carried', 'none')) AS dated_us
 FROM step

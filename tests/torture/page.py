@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
+from typing import Any
 
 from tests.torture.registry import AREAS, UNITS, Run
 
@@ -53,15 +54,39 @@ def _number(count: int) -> str:
 
 
 def beside() -> str:
-    """Return the table of what the ordinary tests try, with its floors: files that change, and the hostile corpus."""
+    """Return the table of what the ordinary tests try, with its floors: hostile inputs and all else."""
     from tests.hostile import corpus
-    from tests.test_identity_cases import CASES
 
-    rows = [("files that grow, are rotated, packed, copied, replaced", 20, len(CASES), "tests/test_identity_cases.py")]
     counts = corpus.counts()
-    rows += [(f"hostile {name}", floor, counts[name], "tests/test_hostile.py") for name, floor in corpus.FLOORS.items()]
+    rows = [(f"hostile {name}", floor, counts[name], "tests/test_hostile.py") for name, floor in corpus.FLOORS.items()]
     rows.append(("hostile inputs in all", 600, sum(counts.values()), "docs/hostile.md"))
-    return BESIDE + "\n".join(f"| {what} | {floor:,} | {many:,} | `{where}` |" for what, floor, many, where in rows)
+    return BESIDE + "\n".join(
+        f"| {what} | {floor:,} | {many:,} | `{where}` |" for what, floor, many, where in [*_tried(), *rows]
+    )
+
+
+def _tried() -> Iterator[tuple[str, int, int, str]]:
+    """Yield what is tried, the floor, how much of it there is, and where."""
+    from fuzz.__main__ import TARGETS
+    from tests import secrets_made, test_identities, test_lake_machine, test_limits, test_redaction, test_sql_refused
+    from tests.test_identity_cases import CASES
+    from tests.torture.circumstances import AXES
+
+    marks = (mark for name, test in vars(test_limits).items() if name.startswith("test_") for mark in _marks(test))
+    edges = sum(len(mark.args[1]) for mark in marks)
+    yield "files that grow, are rotated, packed, copied, replaced", 20, len(CASES), "tests/test_identity_cases.py"
+    yield "sequences of actions on logs and lake", 1_000, test_lake_machine.SEQUENCES, "tests/test_lake_machine.py"
+    yield "what must add up, or must not matter", 25, len(test_identities.LISTED), "tests/test_identities.py"
+    yield "circumstances that may not matter (D1)", 16, len(AXES), "tests/torture/circumstances.py"
+    yield "targets of fuzzing (Z1)", 8, len(TARGETS), "fuzz/targets.py"
+    yield "limits below, at and above their edges", 36, edges, "tests/test_limits.py"
+    yield "statements that are no question", 40, len(test_sql_refused.REFUSED), "tests/test_sql_refused.py"
+    yield "kinds of secrets", 30, len(secrets_made.KINDS), "tests/test_redaction.py"
+    yield "secrets made and looked for", 600, test_redaction.MADE, "tests/test_redaction.py"
+
+
+def _marks(test: Any) -> Sequence[Any]:
+    return [mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"]
 
 
 def whole(runs: Sequence[Run], seed: int) -> str:
