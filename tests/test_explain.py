@@ -99,9 +99,9 @@ def test_a_row_of_attribute_is_what_its_optimization_works_on(made: Fleet) -> No
 
 def test_a_count_of_failures_is_what_each_recovery_costs(made: Fleet) -> None:
     """The row is how often recoveries came; it rests on their segments, those that every start has and their own."""
-    rows = {tier: explain(made, f"tier={tier}")["gpu_hours"].sum() for tier in ("failure_count", "cascade")}
-    both = rows["cascade"] + explain(made, "tier=recovery_only")["gpu_hours"].sum()
-    assert rows["failure_count"] == pytest.approx(both)
+    tiers = ("failure_count", "cascade", "recovery_only")
+    every, cascade, own = (float(explain(made, f"tier={tier}")["gpu_hours"].sum()) for tier in tiers)
+    assert every == pytest.approx(cascade + own)
     assert set(explain(made, "tier=failure_count")["stage"]) == {"recovery"}
 
 
