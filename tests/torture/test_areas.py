@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.torture import circumstances, page, results
 from tests.torture.registry import AREAS, UNITS, Area, Outcome, Run, Scope, memory, run
 
@@ -86,3 +87,22 @@ def test_circumstances_that_were_tried_are_not_tried_again(tmp_path: Path, monke
     assert len(started) == before
     circumstances.run(Scope(tmp_path / "work", full=True, seed=2, kept=tmp_path / "kept"))
     assert len(started) == before + found.counts["executions"]
+
+
+def test_the_readme_says_what_the_page_says() -> None:
+    """Faults, power cuts, states and inputs of the last run stand there as in its table."""
+    lines = (ROOT / "docs/torture.md").read_text().splitlines()
+    names, sums = (
+        [cell.strip() for cell in next(line for line in lines if line.startswith(f"| {name} |")).split("|")]
+        for name in ("area", "all")
+    )
+    said = " ".join((ROOT / "README.md").read_text().split("## What was done to it")[1].split("##")[0].split())
+    told = dict(zip(names, sums, strict=True))
+    for text in (
+        f"injected {told['faults']} faults",
+        f"cut the power {told['power cuts']} times",
+        f"tried {told['states']} states",
+        f"and {told['inputs']} hostile inputs",
+        f"; {told['failures']} ended otherwise",
+    ):
+        assert text in said
