@@ -272,3 +272,16 @@ def test_copies_lie_in_the_lake_under_their_names(made: Path) -> None:
     assert (opened.config_path, opened.registry_path) == (made / "ettlog.toml", made / "optimizations.toml")
     assert opened.files("event") == [(KEY_A, made / f"event/{KEY_A}.parquet")]
     assert opened.files("step") == []
+
+
+def test_only_what_lies_in_the_lake_itself_is_a_leftover(made: Path) -> None:
+    """A folder that is missing holds nothing; behind a link in its place lie files of somebody else."""
+    other = made.parent / "other"
+    other.mkdir()
+    (other / f"{KEY_B}.parquet").write_bytes(b"mine")
+    (made / "alloc").rmdir()
+    assert lake.Lake.open(made).leftovers() == []
+    (made / "alloc").symlink_to(other)
+    assert lake.Lake.open(made).leftovers() == []
+    (made / "step" / f"{KEY_B}.parquet").write_bytes(b"left")
+    assert lake.Lake.open(made).leftovers() == [made / f"step/{KEY_B}.parquet"]

@@ -30,7 +30,9 @@ def main() -> int:
         told.error(f"no such area: {', '.join(sorted(unknown))}")
     chosen = [area.name for area in AREAS if not names or area.name in names]
     with tempfile.TemporaryDirectory(prefix="ettlog-torture-", dir=memory()) as folder:
-        runs = [_once(name, asked.keep, Scope(Path(folder), not asked.sample, asked.seed)) for name in chosen]
+        runs = [
+            _once(name, asked.keep, Scope(Path(folder), not asked.sample, asked.seed, asked.keep)) for name in chosen
+        ]
     text = page.table(runs)
     print(text)
     if asked.write:
@@ -54,7 +56,8 @@ def _once(name: str, folder: Path | None, scope: Scope) -> Run:
 
 def _watched(area: Area, scope: Scope) -> Run:
     """Run one area and say on stderr how it went, failure by failure."""
-    done = run(area, Scope(scope.folder / area.module / area.name, scope.full, scope.seed))
+    kept = scope.kept and scope.kept / f"{area.name}.parts"
+    done = run(area, Scope(scope.folder / area.module / area.name, scope.full, scope.seed, kept))
     shutil.rmtree(scope.folder / area.module, ignore_errors=True)
     skipped = (f"skipped: {text}" for text in done.outcome.skipped)
     head = f"{area.name:10} {done.seconds:7.1f} CPU s  {len(done.outcome.failures)} failures"

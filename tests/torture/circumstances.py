@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import itertools
 import json
 import os
@@ -99,16 +100,48 @@ def run(scope: Scope) -> Outcome:
     if not scope.full:
         axes["workers"] = axes["workers"][:2]  # a process takes a second to come up
     rows = list(pairwise(axes, scope.seed))
-    for number, row in enumerate([usual, *scope.some(rows, 2)]):
-        folder = scope.folder / f"{number:02}"
-        _start(folder, row, scope)
+    parts = _parts(scope)
+    if not (parts / "00/done").exists():
+        shutil.rmtree(parts / "00", ignore_errors=True)
+        _start(parts / "00", usual, scope)
+        (parts / "00/done").touch()
+    found.counts["executions"] += 1
+    for row in scope.some(rows, 2):
+        found.failures.extend(_once(row, parts, scope))
         found.counts["executions"] += 1
-        if number:
-            found.failures.extend(_differences(scope.folder / "00/out", folder / "out", row))
-            shutil.rmtree(folder)
     values = sum(map(len, axes.values()))
     found.notes.append(f"{len(axes)} axes, {values} values, all pairs of them in {len(rows)} runs")
     return found
+
+
+def _once(row: dict[str, str], parts: Path, scope: Scope) -> list[str]:
+    """Return the differences of one run from the usual one, found now or in an earlier part of an interrupted run."""
+    name = hashlib.sha256(json.dumps(row).encode()).hexdigest()[:16]
+    told = parts / f"{name}.json"
+    if not told.exists():
+        folder = scope.folder / name
+        _start(folder, row, scope)
+        differences = list(_differences(parts / "00/out", folder / "out", row))
+        shutil.rmtree(folder)
+        told.with_suffix(".tmp").write_text(json.dumps(differences))
+        told.with_suffix(".tmp").replace(told)
+    found: list[str] = json.loads(told.read_text())
+    return found
+
+
+def _parts(scope: Scope) -> Path:
+    """Return the folder of what was run before; it is emptied where any code, fixture or circumstance is another."""
+    parts = scope.kept or scope.folder / "parts"
+    known = hashlib.sha256(repr((AXES, scope.full, scope.seed)).encode())
+    for folder in ("ettlog", "fixtures/tiny/logs", "fixtures/messy/logs", "tests/torture"):
+        for path in sorted(path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"):
+            known.update(f"{path.relative_to(ROOT)} {path.stat().st_size}\n".encode() + path.read_bytes())
+    state = parts / "state"
+    if not state.exists() or state.read_text() != known.hexdigest():
+        shutil.rmtree(parts, ignore_errors=True)
+        parts.mkdir(parents=True)
+        state.write_text(known.hexdigest())
+    return parts
 
 
 def _possible(found: Outcome, folder: Path) -> dict[str, tuple[str, ...]]:

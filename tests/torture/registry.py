@@ -33,6 +33,8 @@ class Scope:
     folder: Path
     full: bool = False
     seed: int = 1
+    kept: Path | None = None
+    """Folder that outlives an interrupted run, for an area that takes long."""
 
     def some(self, items: Sequence[T], count: int) -> list[T]:
         """Return all items in a full run, else a seeded sample of `count` of them, in their own order."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import page, results
+from tests.conftest import ROOT
+from tests.torture import circumstances, page, results
 from tests.torture.registry import AREAS, UNITS, Area, Outcome, Run, Scope, memory, run
 
 QUICK = [area for area in AREAS if area.name in ("F7", "F8", "F12", "F15")]
@@ -58,3 +59,50 @@ def test_an_interrupted_run_goes_on_with_what_is_missing(tmp_path: Path) -> None
     results.keep(done, tmp_path / "kept")
     assert results.kept(AREAS[0], tmp_path / "kept") == done
     assert results.kept(AREAS[1], tmp_path / "kept") is None
+
+
+def test_circumstances_that_were_tried_are_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted run goes on with what is missing; with another seed, or other code, all is tried anew."""
+    started: list[str] = []
+
+    def start(folder: Path, row: dict[str, str], _scope: Scope) -> None:
+        started.append(folder.name)
+        if len(started) == 3:
+            raise KeyboardInterrupt
+        (folder / "out").mkdir(parents=True)
+        (folder / "out/answer").write_text(row["umask"])
+
+    monkeypatch.setattr(circumstances, "_start", start)
+    usual = {"umask": ("022", "000", "077"), "order": ("as listed",), "packing": ("raw",), "block": ("1",)}
+    monkeypatch.setattr(circumstances, "AXES", {**circumstances.AXES, "block": ("1",)})
+    monkeypatch.setattr(circumstances, "_possible", lambda *_: {**usual, "workers": ("1", "2")})
+    scope = Scope(tmp_path / "work", full=True, kept=tmp_path / "kept")
+    with pytest.raises(KeyboardInterrupt):
+        circumstances.run(scope)
+    found = circumstances.run(scope)
+    assert len(started) == len(set(started)) + 1 == found.counts["executions"] + 1
+    assert [("umask': '000" in text) or ("umask': '077" in text) for text in found.failures] == [True] * 4
+    before = len(started)
+    circumstances.run(scope)
+    assert len(started) == before
+    circumstances.run(Scope(tmp_path / "work", full=True, seed=2, kept=tmp_path / "kept"))
+    assert len(started) == before + found.counts["executions"]
+
+
+def test_the_readme_says_what_the_page_says() -> None:
+    """Faults, power cuts, states and inputs of the last run stand there as in its table."""
+    lines = (ROOT / "docs/torture.md").read_text().splitlines()
+    names, sums = (
+        [cell.strip() for cell in next(line for line in lines if line.startswith(f"| {name} |")).split("|")]
+        for name in ("area", "all")
+    )
+    said = " ".join((ROOT / "README.md").read_text().split("## What was done to it")[1].split("##")[0].split())
+    told = dict(zip(names, sums, strict=True))
+    for text in (
+        f"injected {told['faults']} faults",
+        f"cut the power {told['power cuts']} times",
+        f"tried {told['states']} states",
+        f"and {told['inputs']} hostile inputs",
+        f"; {told['failures']} ended otherwise",
+    ):
+        assert text in said
