@@ -14,7 +14,8 @@
 -- line tells of
 -- done_us: the start is over: hardware given back, or last line
 WITH stepped AS (
-  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us, max(step) AS last_step, max_by(dated, end_us) AS dated FROM _work GROUP BY gid
+  -- of lines that end in one instant an undated one decides, whatever the order of the rows
+  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us, max(step) AS last_step, max(2 * end_us + CASE WHEN dated THEN 0 ELSE 1 END) % 2 = 0 AS dated FROM _work GROUP BY gid
 ),
 entered AS (
   SELECT w.gid, bool_and(w.dated) AS dated FROM _work AS w JOIN stepped AS s ON s.gid = w.gid AND s.begin_us = w.begin_us GROUP BY w.gid
