@@ -30,6 +30,8 @@ SLACK = 1800 * SECOND
 """By so much may the lines of a single log be shorter than its allocation for it to teach a zone."""
 FARTHEST = 14 * HOUR
 ASSUMED = "zone_assumed"
+DATELESS = "date_inferred"
+"""Stamps without a year: whether a zone was known when they were read, only the configuration tells."""
 AMERICA = ("America/Los_Angeles", "America/Denver", "America/Chicago", "America/New_York", "America/Halifax")
 ZONES = (
     *AMERICA, "Europe/London", "Europe/Berlin", "Europe/Helsinki", "Asia/Jerusalem", "Australia/Sydney",
@@ -51,6 +53,10 @@ class Pair(NamedTuple):
     start_us: int
     low_us: int
     high_us: int
+    job: str | None
+    """Where the log names no allocation: the job, whose pods or records hold the lines of all its logs together."""
+    bare: bool
+    """Whether nothing says in which zone the log's stamps are."""
 
 
 def reconcile(con: duckdb.DuckDBPyConnection, config: Config | None) -> list[Row]:
@@ -64,7 +70,7 @@ def reconcile(con: duckdb.DuckDBPyConnection, config: Config | None) -> list[Row
         shifts.extend(shift)
         rows.append(row)
     told = {shift.key for shift in shifts}
-    pairs = [pair for pair in _pairs(con) if not told & {pair.log, pair.record}]
+    pairs = [pair for pair in _pairs(con, config) if not told & {pair.log, pair.record}]
     mode = str(config.get("clock.correct")) if config else "unambiguous"
     for found, judged in _judged(pairs, mode):
         shifts.extend(found)
@@ -103,7 +109,7 @@ WITH held AS (
   SELECT key, id, raw, name, min(start_us) AS start_us, min(clock) AS clock,
     CASE WHEN count(end_us) = count(*) THEN max(end_us) END AS end_us
   FROM alloc
-  WHERE record = 'job' AND start_us IS NOT NULL AND clock NOT IN ('relative', 'date_nominal', 'none')
+  WHERE record IN ('job', 'task') AND start_us IS NOT NULL AND clock NOT IN ('relative', 'date_nominal', 'none')
   GROUP BY key, id, raw, name
 ),
 log AS (
@@ -111,56 +117,90 @@ log AS (
   WHERE first_us IS NOT NULL AND coalesce(state, 'whole') <> 'document' AND key NOT IN (SELECT key FROM alloc)
     AND coalesce(clock, '') NOT IN ('relative', 'date_nominal', 'none')
 ),
+pod AS (SELECT DISTINCT key, id, task FROM alloc WHERE record = 'task'),
+loose AS (
+  SELECT *, regexp_extract(path, '([^/]*?)([.](log|txt|out|gz|zst|jsonl?))*$', 1) AS stem
+  FROM log WHERE allocation IS NULL
+),
 met AS (
-  SELECT l.key AS log, h.* FROM log AS l JOIN held AS h ON h.raw = l.allocation
+  SELECT l.key AS log, NULL AS job, h.* FROM log AS l JOIN held AS h ON h.raw = l.allocation
   UNION
-  SELECT l.key, h.* FROM log AS l JOIN held AS h ON h.id = l.allocation
+  SELECT l.key, NULL, h.* FROM log AS l JOIN held AS h ON h.id = l.allocation
   UNION
-  SELECT l.key, h.* FROM log AS l JOIN held AS h ON h.name = l.job_name WHERE l.allocation IS NULL
+  SELECT l.key, h.name, h.* FROM loose AS l JOIN held AS h ON h.name = l.job_name
+  UNION
+  SELECT l.key, h.id, h.* FROM loose AS l JOIN held AS h ON h.id = l.job_name
+  UNION
+  SELECT l.key, h.id, h.*
+  FROM loose AS l JOIN pod AS p ON p.task = l.stem JOIN held AS h ON h.key = p.key AND h.id = p.id
 )
 SELECT m.log, l.path, l.clock, m.key, s.path, min(m.clock), min(m.start_us), max(l.last_us) - max(m.end_us),
-  min(l.first_us) - min(m.start_us), bool_and(m.end_us IS NOT NULL)
+  min(l.first_us) - min(m.start_us), min(m.job), bool_and(m.end_us IS NOT NULL)
 FROM met AS m JOIN log AS l ON l.key = m.log JOIN source_fact AS s ON s.key = m.key
+WHERE coalesce(l.cluster, s.cluster, '') = coalesce(s.cluster, l.cluster, '')
 GROUP BY m.log, l.path, l.clock, m.key, s.path ORDER BY 2, 5
 """
 
 
-def _pairs(con: duckdb.DuckDBPyConnection) -> list[Pair]:
+def _pairs(con: duckdb.DuckDBPyConnection, config: Config | None) -> list[Pair]:
     """Return every log with the records of its allocation, and by how much these could be shifted to hold its lines."""
     rows = con.execute(_PAIRS).fetchall()
-    return [Pair._make((*row[:7], row[7] if row[9] else FIRST, row[8])) for row in rows]
+    return [
+        Pair._make((*row[:7], row[7] if row[10] else FIRST, *row[8:10], _bare(row[1], row[2], config))) for row in rows
+    ]
+
+
+def _bare(path: str, clock: str, config: Config | None) -> bool:
+    return clock == ASSUMED or (clock == DATELESS and not (config and config.zone_of(path)))
 
 
 def _judged(pairs: list[Pair], mode: str) -> Told:
-    """Yield shifts and a row for each clock: records of an assumed zone as a whole, other logs one by one."""
-    groups: dict[tuple[str, bool], list[Pair]] = {}
+    """Yield shifts and a row for each clock: records of an assumed zone as a whole, logs of a job together where they
+    name no allocation, other logs one by one."""
+    groups: dict[tuple[str, ...], list[Pair]] = {}
     for pair in pairs:
-        whole = pair.record_clock == ASSUMED
-        groups.setdefault((pair.record if whole else pair.log, whole), []).append(pair)
-    for (key, whole), members in groups.items():
+        groups.setdefault(_clock_of(pair), []).append(pair)
+    for members in groups.values():
         first = members[0]
-        path, against, clock = first.log_path, first.record_path, first.log_clock
         bounds = [(pair.start_us, pair.low_us, pair.high_us) for pair in members]
-        if whole:
+        if first.record_clock == ASSUMED:
             against = first.log_path if len(members) == 1 else f"{len(members)} logs"
-            path, clock = first.record_path, first.record_clock
-        else:  # it is the log that moves, the other way
+            moving = [(first.record, first.record_path, against)]
+            clock, bare = first.record_clock, True
+        else:  # it is the logs that move, the other way
             bounds = [(start - low if low > FIRST else start, -high, -low) for start, low, high in bounds]
-        shifts, shift_us, verdict = _verdict(key, clock, bounds, mode)
-        low, high = max(low for _, low, _ in bounds), min(high for *_, high in bounds)
-        edge = {"low_us": low if low > FIRST and low <= high + TOLERANCE else None, "pairs": len(members)}
-        edge["high_us"] = high if high < LAST and low <= high + TOLERANCE else None
-        yield shifts, _row(path, against, clock, shift_us, verdict, **edge)
+            moving = [(pair.log, pair.log_path, pair.record_path) for pair in members]
+            clock, bare = first.log_clock, first.bare
+        edge = _edge(bounds) | {"pairs": len(members)}
+        shifts, shift_us, verdict = _verdict(moving[0][0], bare, bounds, mode)
+        for key, path, against in dict.fromkeys(moving):
+            yield [shift._replace(key=key) for shift in shifts], _row(path, against, clock, shift_us, verdict, **edge)
+
+
+def _clock_of(pair: Pair) -> tuple[str, ...]:
+    """Return what names the clock that is wrong where a log and its records disagree."""
+    if pair.record_clock == ASSUMED:
+        return (pair.record,)
+    if pair.job is not None and pair.bare:
+        return pair.record, pair.job
+    return pair.log, "", ""
+
+
+def _edge(bounds: list[tuple[int, int, int]]) -> Row:
+    """Return the bounds of a shift that puts all lines inside, where there are any."""
+    low, high = max(low for _, low, _ in bounds), min(high for *_, high in bounds)
+    fits = low <= high + TOLERANCE
+    return {"low_us": low if low > FIRST and fits else None, "high_us": high if high < LAST and fits else None}
 
 
 def _verdict(
-    key: str, clock: str, bounds: list[tuple[int, int, int]], mode: str
+    key: str, bare: bool, bounds: list[tuple[int, int, int]], mode: str
 ) -> tuple[list[Shift], int | None, str]:
     """Return the shifts of a clock, the first of them in microseconds, and what is to be said of it."""
     low, high = max(low for _, low, _ in bounds), min(high for *_, high in bounds)
     if all(low - TOLERANCE <= 0 <= high + TOLERANCE for _, low, high in bounds):
         return [], None, "agrees"
-    if clock == ASSUMED:
+    if bare:
         fitting = _offsets(low, high)
         # the lines of one log may be of an attempt whose record is missing: they must fit closely to say something
         if len(fitting) == 1 and (len(bounds) > 1 or high - low <= SLACK) and mode != "never":

@@ -142,15 +142,23 @@ def _works_on(fleet: Fleet, name: str) -> list[str]:
 def _in_tier(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     import polars as pl
 
-    from ettlog.attribute.tiers import TIERS, tier
+    from ettlog.attribute.tiers import COUNTS, TIERS, UNCLAIMED, UNKNOWN, tier
     from ettlog.lifecycle import PARTS
 
     if name not in TIERS:
         raise UsageError(
             f"there is no tier {name!r}", where="ROW", why=f"tiers are {', '.join(TIERS)}", todo="use one of these"
         )
+    if name in UNCLAIMED and name not in (*COUNTS, UNKNOWN):
+        raise UsageError(
+            f"a row of tier {name!r} rests on no segments of its own", where="ROW",
+            why="it is a difference between periods or models, to which all of their segments add",
+            todo="explain what it compares: model=NAME, week=MONDAY or month=2026-03",
+        )  # fmt: skip
     roles = {part.part: part.role for part in PARTS}
     named_rows = rows.with_columns(pl.col("part").replace_strict(roles).alias("role"), kind=pl.col("start-kind"))
+    if name in COUNTS:  # how often starts are made: what each of them costs
+        return named_rows.filter(tier().is_in(COUNTS[name]))
     return named_rows.filter(tier() == name)
 
 

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from ettlog.fleet import Fleet
     from ettlog.kept import Index
 
-OF_JOB = ("launch", "mark", "_placed", "_held", COMPILATION)
+OF_JOB = ("launch", "mark", "_placed", "_held", "_lone", COMPILATION)
 """What they read that has a column `job`; one relation bears the name of a component."""
-READ = (*OF_JOB, "_stream", "_again", "_ran", "step")
+READ = (*OF_JOB, "_stream", "_again", "_ramp", "_ran", "step")
 """All that they read, beside the vocabulary."""
-KEPT = tuple(sorted({*READ, "_stepped", "_seam", "source", "skew"} - {"step"}))
+OF_SOURCE = ("_stepped", "_ramp")
+"""What is made of the step lines of one source alone."""
+FACTS = ("event", "step")
+"""What these read."""
+KEPT = tuple(sorted({*READ, *OF_SOURCE, "_seam", "source", "skew"} - {"step"}))
 """What must be kept to renew."""
 WAS = "was_"
 """Before the name of a table: as it was kept."""
@@ -49,22 +53,26 @@ def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[
     for one, other in (("_seam", WAS + "_seam"), (WAS + "_seam", "_seam")):
         if fleet.connection.execute("FROM " + ident(one) + " EXCEPT ALL FROM " + ident(other)).fetchall():
             return False
-    _stepped(fleet)
+    _of_sources(fleet)
     return True
 
 
-def _stepped(fleet: Fleet) -> None:
-    """Make `_stepped` of what it was and the step lines of new sources: a source's key is the hash of its content."""
+def _of_sources(fleet: Fleet) -> None:
+    """Make `OF_SOURCE` of what they were and the lines of new sources: a source's key is the hash of its content."""
     assert fleet.lake is not None
     before = {key for (key,) in fleet.connection.execute("SELECT key FROM was_source").fetchall()}
-    files = [file for key, file in fleet.lake.files("step") if key not in before]
     con = database.connect(fleet.lake.path)
-    database.view(con, "step", files, copied=False, alike=fleet.lake.alike())
-    part = type(fleet)(con, fleet.config, fleet.lake, {"step"})
-    part.assemble(["_stepped"])
-    fleet.add("_stepped", part)
+    for table in FACTS:
+        files = [file for key, file in fleet.lake.files(table) if key not in before]
+        database.view(con, table, files, copied=False, alike=fleet.lake.alike())
+    part = type(fleet)(con, fleet.config, fleet.lake, {*FACTS})
+    part.assemble(OF_SOURCE)
+    for name in OF_SOURCE:
+        fleet.add(name, part)
     con.close()
-    fleet.connection.execute("INSERT INTO _stepped SELECT * FROM was__stepped WHERE key IN (SELECT key FROM source)")
+    for name in OF_SOURCE:
+        kept = " FROM " + WAS + name + " WHERE key IN (SELECT key FROM source)"
+        fleet.connection.execute("INSERT INTO " + ident(name) + " SELECT *" + kept)
 
 
 _FED = """

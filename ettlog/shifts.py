@@ -20,7 +20,8 @@ FIRST, LAST = -(1 << 62), 1 << 62
 
 
 class Shift(NamedTuple):
-    """What is added to instants of a source that lie in [begin, end); of all clocks, or of assumed zones only."""
+    """What is added to instants of a source in [begin, end); of all clocks, or of assumed zones only, that is of stamps
+    without a zone, whether or not they lack the year too."""
 
     key: str
     begin_us: int
@@ -78,7 +79,7 @@ CREATE TEMP TABLE shift_fact (key VARCHAR, begin_us BIGINT, end_us BIGINT, shift
 _CLOCK = "CASE WHEN f.assumed AND r.clock = 'zone_assumed' THEN 'zone_inferred' ELSE r.clock END AS clock"
 _ON = """
 ON f.key = r.key AND {at} >= f.begin_us AND {at} < f.end_us
-  AND (NOT f.assumed OR coalesce(r.clock, 'zone_assumed') IN ('zone_assumed', 'carried'))
+  AND (NOT f.assumed OR coalesce(r.clock, 'zone_assumed') IN ('zone_assumed', 'carried', 'date_inferred'))
 """
 _LINES = "SELECT r.* REPLACE (r.ts + coalesce(f.shift_us, 0) AS ts, " + _CLOCK + ") FROM "
 _ALLOC = (

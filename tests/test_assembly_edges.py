@@ -45,6 +45,34 @@ def test_a_long_first_step_beside_too_few_others_is_an_inference() -> None:
     assert segments(made)[-2:] == [(0, "step", 1, 5), (0, "step", 5, 7)]
 
 
+def test_batches_behind_the_last_numbered_step_are_unknown_and_no_teardown() -> None:
+    """Three steps have numbers, then batches go on for eight minutes: what they trained cannot be counted."""
+    log = Log()
+    log.say(0, "launch")
+    stepping(log, 1, (1, 2, 3))
+    for at in (4, 6, 8, 11):
+        log.say(at, "heartbeat")
+    log.say(11, "train_end")
+    log.say(12, "exit_ok")
+    made = fleet(log)
+    assert segments(made) == [(0, "step", 0, 3), (0, "gap", 3, 11), (0, "teardown", 11, 12)]
+    assert made.table("segment").sort("begin_us")["stage"].to_list() == ["steady", "steady", "shutdown"]
+
+
+def test_signs_of_life_of_the_last_save_are_no_training() -> None:
+    """The save asked for behind the last step closes the loop: what its writer says later is shutdown."""
+    log = Log()
+    log.say(0, "launch")
+    stepping(log, 1, (1, 2, 3))
+    log.say(3, "save_request", step=3)
+    log.say(4, "heartbeat")
+    log.say(5, "save_commit", step=3)
+    log.say(7, "heartbeat")
+    log.say(8, "train_end")
+    log.say(8, "exit_ok")
+    assert segments(fleet(log)) == [(0, "step", 0, 3), (0, "final_save", 3, 5), (0, "teardown", 5, 8)]
+
+
 def test_a_log_cut_at_the_left_inside_an_allocation_leaves_a_gap() -> None:
     """Hardware was held from 0; what happened until the first line is unknown, no start-up."""
     log = Log(allocation="7")

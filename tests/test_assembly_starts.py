@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from tests.assembly import minutes, segments, starts, stepping
-from tests.tables import Log, fleet, record
+from tests.tables import MINUTE, Log, fleet, minute, record
 
 
 def test_a_crash_before_the_first_checkpoint_loses_everything() -> None:
@@ -139,6 +141,29 @@ def test_starts_that_overlap_share_no_moment() -> None:
     ]))  # fmt: skip
     assert sum(end - begin for *_, begin, end in rows) == 9
     assert minutes(fleet(old, new))["step"] >= 6
+
+
+def test_allocations_of_one_job_that_overlap_hold_their_gpus_together() -> None:
+    """8 GPUs from minute 0 to 6 and 8 others from 4 to 10: 96 GPU-minutes, and for two minutes 16 GPUs do what the job
+    does, which is said to be an inference."""
+    first, second = Log("a", allocation="7"), Log("b", allocation="8")
+    for log, begin, step in ((first, 0, 1), (second, 7, 5)):
+        log.say(begin, "launch")
+        if step > 1:
+            log.say(begin, "resume", step=step - 1)
+        stepping(log, step, [begin + number for number in (1, 2, 3)])
+    first.say(3, "save_commit", step=4)
+    first.say(6, "failure", cause="oom")
+    second.say(10, "exit_ok")
+    one = record(submit=0, start=0, end=6, gpus=8, state="FAILED")
+    other = record(line=3, id="8", raw="8", submit=1, start=4, end=10, gpus=8)
+    found = fleet(first, second, alloc=[one, other]).table("segment").sort("begin_us")
+    held = found.select((pl.col("end_us") - pl.col("begin_us")) * pl.col("gpus")).to_series()
+    assert held.sum() == 96 * MINUTE
+    both = found.filter(gpus=16)
+    assert (both["begin_us"].min(), both["end_us"].max()) == (minute(4), minute(6))
+    assert both["inferred"].all()
+    assert (found["end_us"] - found["begin_us"]).sum() == 10 * MINUTE
 
 
 def test_a_clock_behind_does_not_turn_time_back() -> None:

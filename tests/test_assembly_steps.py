@@ -240,3 +240,56 @@ def test_a_save_in_the_background_that_never_committed_protects_nothing() -> Non
     stepping(log, 5, (5,))
     log.say(6, "failure", cause="node")
     assert minutes(fleet(log)) == {"step": 2, "abandoned": 3, "hang": 1}
+
+
+RISING = (0.02, 0.05, 0.1, 0.3, 0.6, 0.9, 1, 1, 1, 1)
+"""Minutes a step that a bar prints after it counted 500 skipped steps as done in the first one; each truly took one."""
+
+
+def test_a_bar_that_counted_skipped_steps_loses_no_time() -> None:
+    """Ten dated steps of a minute each: what the moving mean says of the first six is too short, and no gap."""
+    log = Log()
+    log.say(0, "launch")
+    log.say(0, "resume", step=500)
+    for number, took in enumerate(RISING):
+        log.step(1 + number, 501 + number, took)
+    log.say(10, "exit_ok")
+    assert segments(fleet(log)) == [(0, "step", 0, 10)]
+
+
+def test_undated_lines_of_such_a_bar_are_put_where_they_belong() -> None:
+    """Carried by what is printed they would end at minute 5.97; the save is dated, and nothing else happened before."""
+    log, at = Log(), 0.0
+    log.say(0, "launch")
+    log.say(0, "resume", step=500)
+    for number, took in enumerate(RISING):
+        at += took
+        log.step(at, 501 + number, took, clock="carried")
+    log.say(10, "save_request", step=510)
+    log.say(11, "save_commit", step=510)
+    log.say(12, "exit_ok")
+    made = fleet(log)
+    assert segments(made) == [(0, "step", 0, 10), (0, "final_save", 10, 11), (0, "teardown", 11, 12)]
+    assert made.table("segment").filter(part="step")["inferred"].to_list() == [True]
+
+
+def test_durations_that_rise_a_little_are_believed() -> None:
+    """Printed durations twice what they were are a trainer's own: the rest of each minute is unknown."""
+    log = Log()
+    log.say(0, "launch")
+    log.say(0, "resume", step=500)
+    for number, took in enumerate((0.1, 0.12, 0.14, 0.16, 0.18, 0.2)):
+        log.step(1 + number, 501 + number, took)
+    log.say(6, "exit_ok")
+    assert round(minutes(fleet(log))["gap"], 2) == round(5 - 0.12 - 0.14 - 0.16 - 0.18 - 0.2, 2)
+
+
+def test_behind_an_undated_step_the_end_is_an_inference() -> None:
+    """When the last step ended is carried, so where teardown begins nobody printed."""
+    log = Log()
+    log.say(0, "launch")
+    stepping(log, 1, (1, 2, 3), clock="carried")
+    log.say(5, "train_end")
+    log.say(6, "exit_ok")
+    found = fleet(log).table("segment").filter(part="teardown")
+    assert found["inferred"].to_list() == [True]

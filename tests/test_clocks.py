@@ -203,3 +203,45 @@ def test_the_zone_of_real_text_is_inferred_over_a_change_of_clocks(lake: Path) -
     text = show(lake, "status", "--clocks")
     assert text.startswith("1 clock held against another or shifted")
     assert "06:00:00" in text
+
+
+POD = {"record": "task", "id": "chat", "raw": "chat", "gpus": 8}
+
+
+def test_the_zone_of_logs_of_pods_is_inferred_over_all_logs_of_the_job() -> None:
+    """Two pods sets of one job, 08:00-09:00 and 10:00-11:00 UTC; its logs read 17:01-17:59 and 19:01-19:59: UTC+09:00.
+
+    Each log alone would fit three zones: only the hull of the job's pods is known of it.
+    """
+    logs = [
+        log(key, begin, end, "zone_assumed", None, job_name="chat")
+        for key, begin, end in (("a", 17 * HOUR + 1, 18 * HOUR - 1), ("b", 19 * HOUR + 1, 20 * HOUR - 1))
+    ]
+    pods = [
+        held(begin, begin + 60, "exact", **POD, name="chat", task=f"chat-{number}-worker-0")
+        for number, begin in enumerate((8 * HOUR, 10 * HOUR))
+    ]
+    found = made(*logs, alloc=pods)
+    text = "zone UTC+09:00 inferred: only so the lines lie in the allocations"
+    assert judged(found) == [("logs/a.log", -9 * HOUR, text), ("logs/b.log", -9 * HOUR, text)]
+    begun = found.table("segment").filter(part="other").sort("begin_us")["begin_us"].to_list()
+    assert begun == [minute(8 * HOUR + 1), minute(10 * HOUR + 1)]
+    verdicts = made(logs[0], alloc=pods).table("skew")["verdict"].to_list()
+    assert verdicts == ["zone unknown: UTC+07:00 to UTC+09:00 would fit"]
+
+
+def test_a_log_named_after_its_pod_meets_the_pods_of_the_job() -> None:
+    """`kubectl logs` was kept as POD.log in a folder that says nothing: the pod's name leads to its job."""
+    one = log("chat-0-worker-0", 17 * HOUR + 1, 18 * HOUR - 1, "zone_assumed", None, job_name="misc")
+    pod = held(8 * HOUR, 9 * HOUR, "exact", **POD, name=None, task="chat-0-worker-0")
+    assert judged(made(one, alloc=[pod]))[0][1] == -9 * HOUR
+
+
+def test_stamps_without_a_year_teach_and_take_a_zone_like_all_bare_ones() -> None:
+    """`0307 17:01:00` lacks the zone as well as the year; where the configuration names the zone, it was known."""
+    one = log("a", 17 * HOUR + 1, 18 * HOUR - 1, "date_inferred", None, job_name="chat")
+    pod = held(8 * HOUR, 9 * HOUR, "exact", **POD, name="chat", task="chat-0-worker-0")
+    found = made(one, alloc=[pod])
+    assert judged(found)[0][1] == -9 * HOUR
+    assert found.table("segment").filter(part="other")["begin_us"].to_list() == [minute(8 * HOUR + 1)]
+    assert judged(made(one, alloc=[pod], zone="UTC"))[0][1] is None

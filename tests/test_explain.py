@@ -97,6 +97,21 @@ def test_a_row_of_attribute_is_what_its_optimization_works_on(made: Fleet) -> No
     assert "zone" in frame["inferences"][0]
 
 
+def test_a_count_of_failures_is_what_each_recovery_costs(made: Fleet) -> None:
+    """The row is how often recoveries came; it rests on their segments, those that every start has and their own."""
+    tiers = ("failure_count", "cascade", "recovery_only")
+    every, cascade, own = (float(explain(made, f"tier={tier}")["gpu_hours"].sum()) for tier in tiers)
+    assert every == pytest.approx(cascade + own)
+    assert set(explain(made, "tier=failure_count")["stage"]) == {"recovery"}
+
+
+def test_a_difference_of_weights_has_no_segments_of_its_own(made: Fleet) -> None:
+    """A row of mix compares models and periods: it is said what to ask instead."""
+    with pytest.raises(UsageError, match="no segments of its own") as refused:
+        explain(made, "tier=mix")
+    assert "model=NAME" in refused.value.todo
+
+
 @pytest.mark.parametrize(
     "row",
     ["run@1@hang@2", "run@x", "colour=red", "model=", "optimization=nothing", "tier=nothing", "run@9", "model=m9"],

@@ -19,6 +19,9 @@ UNCLAIMED = (
 """Rows nobody may claim, in the order they are printed."""
 TIERS = CLAIMED + UNCLAIMED
 
+COUNTS = {"failure_count": CLAIMED[1:3], "workload": (CLAIMED[0], SHUTDOWN)}
+"""Rows that a change of the number of starts belongs to, with the tiers of what each start costs."""
+
 EXPOSURE = "exposure"
 SHUTDOWNS = "shutdowns"
 _ROLE = {part.part: part.role for part in PARTS}

@@ -82,7 +82,8 @@ def shift(faults: Iterable[Fault], seed: int, host: str) -> int:
 def strike(files: dict[str, bytes], faults: frozenset[Fault], seed: int) -> dict[str, bytes]:
     """Return the files after the faults; each file's fate depends on its name and the seed only."""
     made: dict[str, bytes] = {}
-    kept = {max(name for name in group) for group in _starts(files).values()}
+    # the longer name has the higher number
+    kept = {max(group, key=lambda name: (len(name), name)) for group in _starts(files).values()}
     for name, data in files.items():
         if not name.endswith((".log", ".out")) or not data:
             made[name] = data

@@ -7,7 +7,8 @@
 -- failed_dated: whether a sign of the failure holds an instant of its own
 -- ended_us: last instant that belongs to the proven end
 -- evidence: path and line of the first sign of the failure, else of the last line of the end
--- doubted: whether its first sign is an exit code dated two seconds before the failure that the same log reports: its stamp is another line's
+-- doubted: whether its first sign may have the stamp of another line: an exit code dated two seconds before the failure that the same log
+-- reports, or a sign that stands alone, a minute before all others
 -- planned_exit: whether the trainer stopped by its own limit, to be continued
 WITH summed AS (
   SELECT gid,
@@ -36,6 +37,12 @@ borrowed AS (
   SELECT DISTINCT s.gid
   FROM summed AS s JOIN _sign AS c ON c.gid = s.gid AND c.at_us = s.sign_us AND c.kind = 'exit_code' AND c.dated AND c.signs
   JOIN reported AS r ON r.gid = c.gid AND r.stream = c.stream AND r.at_us > c.at_us + 2000000
+  UNION
+  SELECT s.gid
+  FROM summed AS s JOIN _sign AS c ON c.gid = s.gid AND c.dated AND c.signs
+  GROUP BY s.gid
+  HAVING max(c.at_us) > min(s.sign_us) + 60000000
+    AND count(DISTINCT CASE WHEN c.at_us <= s.sign_us + 60000000 THEN c.stream || ' ' || CAST(c.at_us AS VARCHAR) END) = 1
 ),
 judged AS (
   SELECT *, CASE

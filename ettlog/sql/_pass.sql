@@ -13,9 +13,7 @@
 -- safe_step: last step of the job that a checkpoint protects
 -- doubt_step: up to here steps may have been made before, by a start whose logs break off
 -- late: whether start-up went on in the work of the first line, or may have, or steps before it are missing
-WITH compiled AS (
-  SELECT gid, at_us FROM mark WHERE kind IN ('compile', 'compile_end')
-),
+WITH compiled AS (SELECT gid, at_us FROM mark WHERE kind IN ('compile', 'compile_end')),
 summed AS (
   SELECT gid, max(step) AS last_step, max(at_us) AS last_us, min(CASE WHEN NOT opens AND at_us IS NOT NULL THEN covered END) AS stride
   FROM _line GROUP BY gid
@@ -56,14 +54,15 @@ safe AS (
   LEFT JOIN _save AS c ON c.job = t.job AND c.k = t.k AND c.state IN ('committed', 'loaded')
   GROUP BY p.gid - p.k
 ),
-torn AS (
-  SELECT p.gid, p.gid - p.k AS jid, max(l.last_step) + (least(min(t.ended_us), min(p.held_to_us)) - max(l.last_us)) // nullif(max(y.steady_us), 0) + 1 AS step
-  FROM _placed AS p JOIN _start AS t ON t.job = p.job AND t.k = p.k
-  LEFT JOIN summed AS l ON l.gid = p.gid LEFT JOIN _steady AS y ON y.gid = p.gid
-  WHERE p.steps_cut GROUP BY p.gid, p.gid - p.k
-),
 brief AS (
   SELECT jid, min(coalesce(total_us, at_us - before_us) // covered) AS step_us FROM _line WHERE NOT opens GROUP BY jid
+),
+torn AS (
+  SELECT p.gid, p.gid - p.k AS jid, coalesce(max(l.last_step), max(p.resumed_from), max(CASE WHEN p.k = 0 THEN 0 END))
+    + (least(min(t.ended_us), min(p.held_to_us)) - max(coalesce(l.last_us, p.first_us))) // nullif(coalesce(max(y.steady_us), max(b.step_us)), 0) + 1 AS step
+  FROM _placed AS p JOIN _start AS t ON t.job = p.job AND t.k = p.k LEFT JOIN summed AS l ON l.gid = p.gid
+  LEFT JOIN _steady AS y ON y.gid = p.gid LEFT JOIN brief AS b ON b.jid = p.gid - p.k
+  WHERE p.steps_cut GROUP BY p.gid, p.gid - p.k
 ),
 doubt AS (
   SELECT g.gid, max(coalesce(r.step, 9000000000000000000)) AS step FROM _placed AS g JOIN torn AS r ON r.jid = g.gid - g.k AND r.gid < g.gid GROUP BY g.gid

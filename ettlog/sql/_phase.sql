@@ -7,13 +7,14 @@
 -- loop_dated: whether that step line holds an instant of its own; null where no step was made
 -- new_us: the first new step begins; null where none was made
 -- step_end_us: last step line
+-- step_dated: whether that line holds an instant of its own; null where no step was made
 -- progress_us: last progress of any kind; null where the loop was never entered
--- stop_us: the failure, or the end of the loop
+-- stop_us: the failure, or the end of the loop: the last step line, or the last sign of training behind it
 -- silent: whether the loop was left more than five seconds behind all that is known to have gone on in it, or steps were saved that no
 -- line tells of
 -- done_us: the start is over: hardware given back, or last line
 WITH stepped AS (
-  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us, max(step) AS last_step FROM _work GROUP BY gid
+  SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us, max(step) AS last_step, max_by(dated, end_us) AS dated FROM _work GROUP BY gid
 ),
 entered AS (
   SELECT w.gid, bool_and(w.dated) AS dated FROM _work AS w JOIN stepped AS s ON s.gid = w.gid AND s.begin_us = w.begin_us GROUP BY w.gid
@@ -35,6 +36,15 @@ told AS (
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind LEFT JOIN lifecycle_part AS p ON p.part = k.part
   GROUP BY m.job, m.k
 ),
+trained AS (
+  -- batches without a number of the run go on behind the last step line: more than five seconds of them are no end of the loop. What is asked for
+  -- there of a start that ends well is its end, and no sign of life behind it tells of training
+  SELECT gid, max(CASE WHEN kind = 'heartbeat' AND at_us > end_us + 5000000 AND at_us <= coalesce(closes_us, at_us) THEN at_us END) AS at_us
+  FROM (SELECT p.gid, s.end_us, m.kind, m.at_us, min(CASE WHEN m.kind <> 'heartbeat' AND m.at_us >= s.end_us THEN m.at_us END) OVER (PARTITION BY p.gid) AS closes_us
+    FROM mark AS m JOIN _placed AS p ON p.job = m.job AND p.k = m.k JOIN stepped AS s ON s.gid = p.gid
+    WHERE m.kind IN ('heartbeat', 'save_request', 'save_blocking', 'publish_begin', 'train_end', 'exit_planned', 'exit_ok', 'exit_code')) AS last_told
+  GROUP BY gid
+),
 saved AS (
   SELECT job, k, max(step) AS step FROM _save WHERE state <> 'loaded' GROUP BY job, k
 ),
@@ -47,10 +57,10 @@ followed AS (
 ),
 stopped AS (
   SELECT p.job, p.k, p.first_us, p.ready_us, p.last_us, p.train_us, p.held_to_us, p.last_in_allocation, s.end_state, s.ended_us,
-    w.begin_us AS loop_us, e.dated AS loop_dated, w.end_us AS step_end_us, v.step > w.last_step AS unseen, f.begin_us AS new_us, t.init_us, t.left_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
+    w.begin_us AS loop_us, e.dated AS loop_dated, w.end_us AS step_end_us, w.dated AS step_dated, v.step > w.last_step AS unseen, f.begin_us AS new_us, t.init_us, t.left_us, t.alive_us, t.stalled_us, h.end_us AS waited_us,
     CASE WHEN o.stays THEN o.next_us END AS next_us,
     greatest(w.end_us, CASE
-      WHEN s.end_state = 'completed' THEN coalesce(w.end_us, CASE WHEN p.train_us <= t.left_us THEN t.left_us END, p.train_us, t.init_us, p.last_us)
+      WHEN s.end_state = 'completed' THEN coalesce(greatest(w.end_us, a.at_us), CASE WHEN p.train_us <= t.left_us THEN t.left_us END, p.train_us, t.init_us, p.last_us)
       WHEN s.end_state IN ('unknown', 'truncated') THEN p.last_us
       -- without a stamp a failure lies between the last line and the next thing that is dated: the release, or the next start
       WHEN s.failed_us >= p.last_us AND NOT s.failed_dated AND w.end_us IS NOT NULL
@@ -64,11 +74,12 @@ stopped AS (
   LEFT JOIN told AS t ON t.job = p.job AND t.k = p.k
   LEFT JOIN saved AS v ON v.job = p.job AND v.k = p.k
   LEFT JOIN waited AS h ON h.job = p.job AND h.k = p.k
+  LEFT JOIN trained AS a ON a.gid = p.gid
   LEFT JOIN followed AS o ON o.job = p.job AND o.k = p.k
   WHERE p.first_us IS NOT NULL
 )
 SELECT job, k, least(first_us, loop_us, ready_us) AS begin_us,
-  greatest(first_us, coalesce(loop_us, least(train_us, stop_us), stop_us)) AS loop_us, loop_dated, new_us, step_end_us,
+  greatest(first_us, coalesce(loop_us, least(train_us, stop_us), stop_us)) AS loop_us, loop_dated, new_us, step_end_us, step_dated,
   CASE WHEN step_end_us IS NOT NULL OR train_us IS NOT NULL
     THEN least(stop_us, greatest(step_end_us, train_us, waited_us, alive_us, stalled_us)) END AS progress_us,
   stop_us, coalesce(unseen, FALSE) OR coalesce(left_us > greatest(step_end_us, waited_us, alive_us) + 5000000, FALSE) AS silent,

@@ -1,5 +1,5 @@
 -- One row per start: its instants, the allocation it lies in, and how its log and the scheduler say that it ended.
--- needs: launch, mark, _launch, _end, _held, _stream, source, lifecycle_kind
+-- needs: launch, mark, _launch, _end, _held, _missing, _stream, source, lifecycle_kind
 -- job: job
 -- k: number of the start in its job
 -- gid: number of the start over all jobs
@@ -33,7 +33,7 @@
 -- scheduler_state: how the scheduler says that the allocation ended
 -- scheduler_cause: cause the scheduler names
 -- cut: whether one of its logs breaks off in it, or the stamp of its end is doubted
--- steps_cut: whether all of its logs that hold steps do: it may have made more than they show
+-- steps_cut: whether all of its logs that hold steps do, or are missing: it may have made more than they show
 WITH each AS (
   SELECT l.job, l.k, l.gid, min(l.first_us) AS first_us, greatest(max(l.last_us), max(f.after_us)) AS last_us,
     min(f.before_us) AS before_us, max(l.resumed_from) AS resumed_from, min(l.stream) AS stream, bool_or(f.followed) AS followed,
@@ -75,10 +75,11 @@ SELECT e.job, e.k, e.gid, e.stream, e.first_us, e.last_us, e.before_us, e.resume
   d.cause, d.failed_us, d.failed_dated, d.ended_us, d.evidence AS end_evidence,
   p.evidence AS held_evidence, f.evidence,
   row_number() OVER (PARTITION BY e.job, p.raw, p.from_us ORDER BY e.k DESC) = 1 AS last_in_allocation,
-  CASE WHEN p.closes THEN p.end_state END AS scheduler_state, p.cause AS scheduler_cause, e.cut OR coalesce(d.doubted, FALSE) AS cut, e.steps_cut
+  CASE WHEN p.closes THEN p.end_state END AS scheduler_state, p.cause AS scheduler_cause, e.cut OR coalesce(d.doubted, FALSE) AS cut, e.steps_cut OR m.gid IS NOT NULL AS steps_cut
 FROM each AS e
 LEFT JOIN told AS t ON t.job = e.job AND t.k = e.k
 LEFT JOIN who AS w ON w.job = e.job AND w.k = e.k
 LEFT JOIN first_line AS f ON f.job = e.job AND f.k = e.k AND f.nth = 1
 LEFT JOIN _end AS d ON d.gid = e.gid
+LEFT JOIN _missing AS m ON m.gid = e.gid
 LEFT JOIN placed AS p ON p.job = e.job AND p.k = e.k AND p.nth = 1

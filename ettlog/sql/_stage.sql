@@ -22,7 +22,7 @@ point AS (
   UNION ALL
   SELECT job, new_us, k, 'steady', gpus, 2 FROM start WHERE new_us IS NOT NULL
   UNION ALL
-  SELECT job, CASE WHEN end_state = 'completed' THEN coalesce(step_end_us, loop_us) ELSE coalesce(step_end_us, stop_us) END, k,
+  SELECT job, CASE WHEN end_state = 'completed' THEN CASE WHEN step_end_us IS NOT NULL THEN stop_us ELSE loop_us END ELSE coalesce(step_end_us, stop_us) END, k,
     'shutdown', gpus, 3
   FROM start WHERE next_kind IS NULL OR next_kind NOT IN ('failure', 'preemption')
   UNION ALL

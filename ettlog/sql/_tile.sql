@@ -1,5 +1,5 @@
 -- One row per interval of start-up between two of its marks.
--- needs: mark, _phase, _start, lifecycle_kind, lifecycle_part
+-- needs: mark, _phase, _start, _lone, lifecycle_kind, lifecycle_part
 -- job: job
 -- k: number of the start in its job
 -- part: the part that the later mark ends; else the one the earlier began, where the later begins another or it is a load or a compile; else other
@@ -8,11 +8,12 @@
 -- inferred: whether an instant is not printed
 -- evidence: path and line of the later mark
 WITH point AS (
-  SELECT m.job, m.k, m.at_us, k.part, k.edge, m.dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence, m.stream, m.part_no, m.line, 1 AS place
+  SELECT m.job, m.k, m.at_us, k.part, k.edge, m.dated AND l.job IS NULL AS dated, m.path || ':' || CAST(m.line AS VARCHAR) AS evidence, m.stream, m.part_no, m.line, 1 AS place
   FROM mark AS m
   JOIN lifecycle_kind AS k ON k.kind = m.kind
   JOIN lifecycle_part AS p ON p.part = k.part
   JOIN _phase AS h ON h.job = m.job AND h.k = m.k
+  LEFT JOIN _lone AS l ON l.job = m.job AND l.k = m.k AND l.at_us = m.at_us
   WHERE (p.component = 'trainer_init' OR k.part = 'compile') AND k.edge IN ('begin', 'end')
     AND m.at_us >= h.begin_us AND m.at_us <= h.loop_us
   UNION ALL

@@ -1,12 +1,12 @@
 -- One row per step line of a start, copies from several ranks included, with the line before it in the order of the steps.
--- needs: step, _stream, _again, launch, mark
+-- needs: step, _stream, _again, _ramp, launch, mark
 -- gid: number of the start over all jobs
 -- jid: number of the first start of the job over all jobs
 -- no: number of the source
 -- line: line number in the source
 -- rank: rank that wrote the line, where it says so
 -- step: step printed
--- duration_us: printed duration of one step
+-- duration_us: printed duration of one step, where it is that of the step
 -- own: whether the line holds an instant of its own
 -- ts: its instant
 -- twin_us: instant of a dated line about the same step
@@ -23,10 +23,13 @@ seat AS (
   FROM _stream AS s JOIN launch AS l ON l.stream = s.stream
 ),
 placed AS (
-  SELECT l.gid, l.jid, l.no, t.line, t.step, CASE WHEN t.duration_us > 0 THEN t.duration_us END AS duration_us,
-    coalesce(t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none'), FALSE) AS own, t.ts, w.at_us AS twin_us, t.samples, t.rank
+  SELECT l.gid, l.jid, l.no, t.line, t.step, CASE WHEN t.duration_us > 0 AND NOT coalesce(t.step <= b.until_step, FALSE) THEN t.duration_us END AS duration_us,
+    coalesce(t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none'), FALSE) AS own,
+    CASE WHEN b.lag_us IS NULL OR t.ts IS NULL OR t.line > b.next_line THEN t.ts
+      ELSE least(CASE WHEN t.step <= b.until_step THEN b.begin_us + (t.step - b.from_step + 1) * b.steady_us ELSE t.ts + b.lag_us END, b.next_us) END AS ts, w.at_us AS twin_us, t.samples, t.rank
   FROM step AS t JOIN seat AS l ON l.key = t.key AND l.launch = t.launch
   LEFT JOIN twin AS w ON w.gid = l.gid AND w.step = t.step LEFT JOIN _again AS r ON r.key = t.key AND t.line BETWEEN r.from_line AND r.to_line
+  LEFT JOIN _ramp AS b ON b.key = t.key AND b.launch = t.launch
   WHERE t.step IS NOT NULL AND r.key IS NULL
 ),
 timed AS (

@@ -7,13 +7,13 @@
 -- stage: stage of the job's life
 -- begin_us: begin in microseconds since 1970 UTC
 -- end_us: end
--- gpus: GPUs of the allocation, else the world size
+-- gpus: GPUs of the allocation, of all where several are held, else the world size
 -- gpu_milli: the same in thousandths, where jobs share GPUs too
 -- allocated: whether hardware was held
 -- evidence: path and line
--- inferred: whether it rests on an inference
+-- inferred: whether it rests on an inference, or several allocations are held: what went on in one of them stands for all
 WITH won AS (
-  SELECT m.job, m.begin_us, m.end_us, m.nth, m.holding > 0 AS allocated, m.gpu_milli, coalesce(p.part, 'gap') AS part
+  SELECT m.job, m.begin_us, m.end_us, m.nth, m.holding > 0 AS allocated, m.telling > 1 AS several, m.gpu_milli, coalesce(p.part, 'gap') AS part
   FROM _moment AS m
   -- the highest bit of the set is the part of the highest priority
   LEFT JOIN lifecycle_part AS p ON m.going >= p.bit AND m.going < 2 * p.bit
@@ -24,7 +24,7 @@ edge AS (
 ),
 turned AS (
   SELECT m.*, CASE WHEN m.part = lag(m.part) OVER w AND nth = lag(nth) OVER w AND allocated = lag(allocated) OVER w
-    AND gpu_milli = lag(gpu_milli) OVER w AND NOT coalesce(e.turns, FALSE) THEN 0 ELSE 1 END AS opens
+    AND gpu_milli = lag(gpu_milli) OVER w AND several = lag(several) OVER w AND NOT coalesce(e.turns, FALSE) THEN 0 ELSE 1 END AS opens
   FROM won AS m LEFT JOIN edge AS e ON e.job = m.job AND e.part = m.part AND e.begin_us = m.begin_us
   WINDOW w AS (PARTITION BY m.job ORDER BY m.begin_us)
 ),
@@ -32,15 +32,15 @@ numbered AS (
   SELECT *, sum(opens) OVER (PARTITION BY job ORDER BY begin_us ROWS UNBOUNDED PRECEDING) AS run FROM turned
 ),
 merged AS (
-  SELECT job, run, min(part) AS part, min(nth) AS nth, bool_and(allocated) AS allocated, min(gpu_milli) AS gpu_milli,
+  SELECT job, run, min(part) AS part, min(nth) AS nth, bool_and(allocated) AS allocated, bool_or(several) AS several, min(gpu_milli) AS gpu_milli,
     min(begin_us) AS begin_us, max(end_us) AS end_us
   FROM numbered
   GROUP BY job, run
 ),
 mixed AS (
-  SELECT job, part, begin_us, end_us, nth, allocated, gpu_milli, CAST(NULL AS BIGINT) AS from_us, 1 AS place FROM merged
+  SELECT job, part, begin_us, end_us, nth, allocated, several, gpu_milli, CAST(NULL AS BIGINT) AS from_us, 1 AS place FROM merged
   UNION ALL
-  SELECT job, part, begin_us, NULL, NULL, NULL, NULL, begin_us, 0 FROM _island
+  SELECT job, part, begin_us, NULL, NULL, NULL, NULL, NULL, begin_us, 0 FROM _island
 ),
 traced AS (
   -- the interval of the same part that began last before the segment is the one it was cut from
@@ -51,7 +51,7 @@ traced AS (
 SELECT t.job, s.start, p.component, t.part, s.stage, t.begin_us, t.end_us,
   CASE WHEN t.gpu_milli > 0 AND t.gpu_milli % 1000 = 0 THEN CAST(t.gpu_milli // 1000 AS INTEGER) ELSE s.gpus END AS gpus,
   CASE WHEN t.gpu_milli > 0 THEN t.gpu_milli ELSE 1000 * s.gpus END AS gpu_milli, t.allocated, i.evidence,
-  coalesce(i.inferred, FALSE) AS inferred
+  coalesce(i.inferred, FALSE) OR t.several AS inferred
 FROM traced AS t
 JOIN lifecycle_part AS p ON p.part = t.part
 LEFT JOIN _stage AS s ON s.job = t.job AND s.nth = t.nth

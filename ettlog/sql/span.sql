@@ -26,10 +26,12 @@ WITH every AS (
   WHERE w.estimated
   UNION ALL
   SELECT h.job, h.k, 'hang', h.progress_us, h.stop_us, s.end_evidence || ' (last progress to the end)', (s.failed_us IS NOT NULL AND NOT s.failed_dated) OR NOT s.told OR h.step_end_us IS NULL
+    OR (h.progress_us = h.step_end_us AND NOT h.step_dated)
   FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('completed', 'unknown', 'truncated')
   UNION ALL
   SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, s.end_evidence || ' (end to release)', NOT s.told OR h.silent OR (s.failed_us IS NOT NULL AND NOT s.failed_dated)
+    OR (s.failed_us IS NULL AND NOT coalesce(h.step_dated, TRUE))
   FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('unknown', 'truncated')
 )
