@@ -108,7 +108,7 @@ AREAS: tuple[Area, ...] = (
     Area("M-durable", "the code of durable writes changed", "mutation", "mutants", 70, 3),
     Area("M-lake", "the lake's code changed", "mutation", "mutants", 75, 3),
     Area("M-commit", "the code of commits changed", "mutation", "mutants", 85, 3),
-    Area("M-moved", "the code for renamed logs changed", "mutation", "mutants", 30, 3),
+    Area("M-moved", "the code for renamed logs changed", "mutation", "mutants", 25, 3),
     Area("M-segment", "the SQL of the segments changed", "mutation", "mutants", 45, 3),
 )
 
