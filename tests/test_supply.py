@@ -28,13 +28,16 @@ EXCEPT = {
 
 CALLS = {"eval", "exec", "compile", "__import__", "breakpoint", "input"}
 ATTRIBUTES = {("os", "system"), ("os", "popen"), ("os", "execv"), ("os", "execve"), ("os", "fork"), ("os", "spawnv")}
-FORKS = {"ettlog.nursery": "workers, from a process that has read no log"}
-"""The one module that may fork, and what."""
+FORKS = {
+    "ettlog.nursery": "workers, from a process that has read no log",
+    "ettlog.together": "readers of one huge source, from the worker that opened it, inside its fence",
+}
+"""Modules that may fork, and what."""
 
 REASONS = {
     "ctypes": ({"ettlog.confine"}, "Landlock and prctl have no other door"),
     "multiprocessing": (
-        {"ettlog.workers", "ettlog.nursery"},
+        {"ettlog.workers", "ettlog.nursery", "ettlog.together"},
         "processes that read logs; both ends of the pipe are ettlog",
     ),
 }
