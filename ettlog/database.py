@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -223,6 +224,16 @@ def _unreadable(paths: list[str], error: Exception) -> LakeError:
     )
 
 
+def _resolved(files: Iterable[Path]) -> Iterator[str]:
+    """Yield the paths of files in folders as the system knows these; a lake that is opened holds no links for files."""
+    folders: dict[str, str] = {}
+    for file in files:
+        folder, name = os.path.split(file)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        yield f"{folders[folder]}/{name}"
+
+
 def fits(name: str, rows: int, memory_mib: int) -> bool:
     """Tell whether the rows of a fact table are copied: nearly every relation reads the events, few the step lines."""
     most = max(COPIED, (memory_mib << 18) // BYTES_PER_EVENT) if name == "event" else COPIED
@@ -240,7 +251,7 @@ def view(
     """
     import duckdb
 
-    paths = [str(path.resolve()) for path in files]
+    paths = list(_resolved(files))
     columns = SHAPES[name].columns
     if not paths:
         copy_in(con, name, columns, None)
