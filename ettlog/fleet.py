@@ -129,7 +129,7 @@ class Fleet:
         for name in TABLES:
             rows = sum(file.rows for table, _, file in lake.state.listed() if table == name)
             copied, files = database.fits(name, rows, memory), [file for _, file in lake.files(name)]
-            database.view(self.connection, name, files, copied=copied, alike=lake.alike())
+            database.view(self.connection, name, files, copied=copied, alike=lake.alike)
         database.fill(self.connection, "source_fact", facts.source_rows(lake, config))
         database.fill(self.connection, "line_fact", facts.line_rows(lake))
         named = self.connection.execute(

@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from ettlog import durable, guard, kept, manifest, shards
@@ -69,9 +70,10 @@ class Lake:
         """Return (key, path) of the data files of a table, in the order of the sources' paths."""
         return [(e.key, data_path(self.path, table, e.key)) for e in self.sources() if table in e.files]
 
+    @cached_property
     def alike(self) -> bool:
         """Tell whether all data files were written by one version of the parsers, and so have the same columns."""
-        return len({entry.parser for entry in self.sources()}) <= 1
+        return len({entry.parser for entry in self.state.sources()}) <= 1
 
     @property
     def config_path(self) -> Path | None:

@@ -117,7 +117,7 @@ def _part(fleet: Fleet, number: int, needed: Iterable[str], files: Mapping[str, 
         if name == "step" and fleet.lake:
             keys = fleet.connection.execute("SELECT DISTINCT key" + _KEYS, {"number": number}).fetchall()
             mine = [files[key] for (key,) in sorted(keys) if key in files]
-            database.view(con, name, mine, copied=False, alike=fleet.lake.alike())  # they are read once
+            database.view(con, name, mine, copied=False, alike=fleet.lake.alike)  # they are read once
             shifts.again(fleet.connection, con, name)
             seams.again(fleet.connection, con, name)
             continue

@@ -64,7 +64,7 @@ def _of_sources(fleet: Fleet) -> None:
     con = database.connect(fleet.lake.path)
     for table in FACTS:
         files = [file for key, file in fleet.lake.files(table) if key not in before]
-        database.view(con, table, files, copied=False, alike=fleet.lake.alike())
+        database.view(con, table, files, copied=False, alike=fleet.lake.alike)
     part = type(fleet)(con, fleet.config, fleet.lake, {*FACTS})
     part.assemble(OF_SOURCE)
     for name in OF_SOURCE:

@@ -7,7 +7,6 @@ looked for by two of them, and the word they share, which logs are full of, by n
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
@@ -21,8 +20,8 @@ _CHOICES = 2
 _GAP = b"\n"
 """Stands in a way for what is not certain."""
 
-_ESCAPED = frozenset(b'"\\<>&') | frozenset(range(32)) | frozenset(range(127, 256))
-"""Bytes that what wraps lines may write in another way."""
+_PLAIN = bytes(10 if byte in b'"\\<>&' or not 32 <= byte < 127 else byte for byte in range(256))
+"""Translation that makes a gap of bytes which what wraps lines may write in another way."""
 
 
 def needles(expression: bytes, *, plain: bool = False) -> tuple[bytes, ...]:
@@ -30,8 +29,7 @@ def needles(expression: bytes, *, plain: bool = False) -> tuple[bytes, ...]:
 
     With `plain` they are made of bytes alone that stand for themselves in JSON and in HTML, too.
     """
-    cut = _ESCAPED if plain else frozenset(_GAP)
-    longest = {max(bytes(_split(way, cut)).split(_GAP), key=len) for way in _of(expression)}
+    longest = {max((way.translate(_PLAIN) if plain else way).split(_GAP), key=len) for way in _of(expression)}
     return tuple(sorted(longest)) if all(longest) else ()
 
 
@@ -40,11 +38,6 @@ def _of(expression: bytes) -> tuple[bytes, ...]:
     """Return the ways through a regex; none with flags."""
     tree = _parser.parse(expression)
     return () if tree.state.flags else tuple(_ways(tree))
-
-
-def _split(way: bytes, cut: frozenset[int]) -> Iterator[int]:
-    for byte in way:
-        yield _GAP[0] if byte in cut else byte
 
 
 def _ways(tree: Any) -> list[bytes]:
