@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 OF_JOB = ("launch", "mark", "_placed", "_held", "_lone", COMPILATION)
 """What they read that has a column `job`; one relation bears the name of a component."""
-READ = (*OF_JOB, "_stream", "_again", "_ramp", "_ran", "step")
+READ = (*OF_JOB, "_stream", "_again", "_stepped", "_ramp", "_ran", "step")
 """All that they read, beside the vocabulary."""
 OF_SOURCE = ("_stepped", "_ramp")
 """What is made of the step lines of one source alone."""

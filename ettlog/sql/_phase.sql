@@ -1,10 +1,10 @@
 -- One row per start: the instants that divide it into start-up, loop and end.
--- needs: _placed, _start, _work, _piece, _stall, _save, _pair, mark, lifecycle_kind, lifecycle_part
+-- needs: _placed, _start, _work, _piece, _pause, _stall, _save, _pair, mark, lifecycle_kind, lifecycle_part
 -- job: job
 -- k: number of the start in its job
 -- begin_us: first instant, or the scheduler's word that the trainer's processes ran
 -- loop_us: start-up ends: the first step line's time begins, or the loop is entered
--- loop_dated: whether that step line holds an instant of its own; null where no step was made
+-- loop_dated: whether that step line holds an instant of its own, and something explains the time behind it; null where no step was made
 -- new_us: the first new step begins; null where none was made
 -- step_end_us: last step line
 -- step_dated: whether that line holds an instant of its own; null where no step was made
@@ -12,13 +12,17 @@
 -- stop_us: the failure, or the end of the loop: the last step line, or the last sign of training behind it
 -- silent: whether the loop was left more than five seconds behind all that is known to have gone on in it, or steps were saved that no
 -- line tells of
+-- overrun: whether some of its lines are of a time in which the next start in the same hardware had begun: which start they tell of is in doubt
 -- done_us: the start is over: hardware given back, or last line
 WITH stepped AS (
   -- of lines that end in one instant an undated one decides, whatever the order of the rows
   SELECT gid, min(begin_us) AS begin_us, max(end_us) AS end_us, max(step) AS last_step, max(2 * end_us + CASE WHEN dated THEN 0 ELSE 1 END) % 2 = 0 AS dated FROM _work GROUP BY gid
 ),
 entered AS (
-  SELECT w.gid, bool_and(w.dated) AS dated FROM _work AS w JOIN stepped AS s ON s.gid = w.gid AND s.begin_us = w.begin_us GROUP BY w.gid
+  SELECT w.gid, bool_and(w.dated AND q.gid IS NULL) AS dated
+  FROM _work AS w JOIN stepped AS s ON s.gid = w.gid AND s.begin_us = w.begin_us
+  LEFT JOIN _pause AS q ON q.gid = w.gid AND q.pass = w.pass AND q.step = w.step
+  GROUP BY w.gid
 ),
 fresh AS (
   SELECT gid, min(begin_us) AS begin_us FROM _piece WHERE nature <> 'replay' GROUP BY gid
@@ -84,6 +88,7 @@ SELECT job, k, least(first_us, loop_us, ready_us) AS begin_us,
   CASE WHEN step_end_us IS NOT NULL OR train_us IS NOT NULL
     THEN least(stop_us, greatest(step_end_us, train_us, waited_us, alive_us, stalled_us)) END AS progress_us,
   stop_us, coalesce(unseen, FALSE) OR coalesce(left_us > greatest(step_end_us, waited_us, alive_us) + 5000000, FALSE) AS silent,
+  coalesce(NOT (last_in_allocation AND held_to_us IS NOT NULL) AND greatest(last_us, ended_us) > next_us, FALSE) AS overrun,
   CASE WHEN last_in_allocation AND held_to_us IS NOT NULL THEN greatest(stop_us, held_to_us)
     -- the next start in the same hardware ends this one, whatever some of its ranks say later
     ELSE greatest(stop_us, least(greatest(last_us, ended_us), next_us)) END AS done_us

@@ -1,5 +1,5 @@
 -- One row per save: the time in which the training loop waited for it.
--- needs: mark, _work, _steady, _placed, _start
+-- needs: mark, _walk, _work, _steady, _placed, _start, _stream
 -- job: job
 -- k: number of the start in its job
 -- part: save_stall, or final_save where the training loop had been left before, or where a start that completed made no step behind it
@@ -10,18 +10,30 @@
 WITH told AS (
   SELECT job, k, CASE WHEN kind = 'save_blocking' THEN 'save_request' ELSE kind END AS kind, coalesce(step, last_value(CASE WHEN kind IN ('save_request', 'save_blocking') THEN step END IGNORE NULLS) OVER (
       PARTITION BY job, k ORDER BY at_us, part_no, path, line ROWS UNBOUNDED PRECEDING)) AS step,
-    at_us, part_no, path, line
+    at_us, stream, part_no, path, line
   FROM mark
   WHERE kind IN ('save_request', 'save_blocking', 'save_staged', 'save_written', 'save_commit') AND at_us IS NOT NULL
 ),
+numberless AS (SELECT DISTINCT job FROM told WHERE step IS NULL),
+beside AS (
+  -- a save without a number is of the last step line before it in its own log: clocks of two ranks need not agree on what came first
+  SELECT job, k, kind, step, at_us, stream, part_no, path, line, coalesce(step, last_value(beside_step IGNORE NULLS) OVER (
+    PARTITION BY job, k, stream ORDER BY part_no, line ROWS UNBOUNDED PRECEDING)) AS own_step
+  FROM (
+    SELECT *, CAST(NULL AS BIGINT) AS beside_step FROM told
+    UNION ALL
+    SELECT p.job, p.k, 'line', NULL, NULL, c.stream, c.part_no, c.path, w.line, w.step
+    FROM _walk AS w JOIN _placed AS p ON p.gid = w.gid JOIN numberless AS n ON n.job = p.job JOIN _stream AS c ON c.no = w.no
+  ) AS logged
+),
 lined AS (
-  SELECT job, k, kind, step, at_us, part_no, path, line FROM told
+  SELECT job, k, kind, own_step AS step, at_us, part_no, path, line FROM beside WHERE kind <> 'line'
   UNION ALL
   SELECT p.job, p.k, 'step', w.step, w.end_us, 0, '', 0 FROM _work AS w JOIN _placed AS p ON p.gid = w.gid
-  WHERE p.job IN (SELECT job FROM told WHERE step IS NULL)
+  WHERE p.job IN (SELECT job FROM beside WHERE kind <> 'line' AND own_step IS NULL)
 ),
 located AS (
-  -- a save without a number is of the last step line before it
+  -- where that log prints no steps, of the last one of any log
   SELECT job, k, kind, at_us, part_no, path, line, coalesce(step, last_value(CASE WHEN kind = 'step' THEN step END IGNORE NULLS) OVER (
     PARTITION BY job, k ORDER BY at_us, path, line, step ROWS UNBOUNDED PRECEDING), -1) AS step
   FROM lined

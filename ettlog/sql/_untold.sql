@@ -1,4 +1,5 @@
--- One row per step line behind a save of which only the end is told: when it was asked for is not known.
+-- One row per step line behind a save of which only the end is told, so that nobody knows when it was asked for; or that came sooner behind one
+-- than its own duration says, so that its stamp may be another line's.
 -- needs: _line, mark
 -- gid: number of the start over all jobs
 -- pass: 0, and one more each time the loop went back inside the process
@@ -19,3 +20,7 @@ SELECT DISTINCT gid, pass, step FROM (
   FROM headless AS h JOIN _line AS l ON l.gid = h.gid AND l.step > h.step
   GROUP BY h.gid, h.step, l.pass
 ) AS behind
+UNION
+SELECT l.gid, l.pass, l.step
+FROM _line AS l JOIN saved AS s ON s.gid = l.gid AND s.step = l.step - l.covered AND s.asked
+WHERE l.goes_on AND l.total_us > l.at_us - l.before_us + 1000000

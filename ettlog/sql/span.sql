@@ -30,7 +30,7 @@ WITH every AS (
   FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('completed', 'unknown', 'truncated')
   UNION ALL
-  SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, s.end_evidence || ' (end to release)', NOT s.told OR h.silent OR (s.failed_us IS NOT NULL AND NOT s.failed_dated)
+  SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, s.end_evidence || ' (end to release)', NOT s.told OR h.silent OR h.overrun OR (s.failed_us IS NOT NULL AND NOT s.failed_dated)
     OR (s.failed_us IS NULL AND NOT coalesce(h.step_dated, TRUE))
   FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('unknown', 'truncated')
