@@ -1,11 +1,11 @@
 -- One row per save: the time in which the training loop waited for it.
--- needs: mark, _walk, _work, _steady, _placed, _start, _stream
+-- needs: mark, _walk, _work, _steady, _placed, _start, _stream, _untold
 -- job: job
 -- k: number of the start in its job
 -- part: save_stall, or final_save where the training loop had been left before, or where a start that completed made no step behind it
 -- begin_us: the save was asked for
 -- end_us: first of the last rank's commit, the end of staging, the own work of the next step, and the start's failure
--- inferred: whether no line tells the end
+-- inferred: whether no line tells the end, or the line of the next step may have another line's stamp
 -- evidence: path and line of the request
 WITH told AS (
   SELECT job, k, CASE WHEN kind = 'save_blocking' THEN 'save_request' ELSE kind END AS kind, coalesce(step, last_value(CASE WHEN kind IN ('save_request', 'save_blocking') THEN step END IGNORE NULLS) OVER (
@@ -61,16 +61,18 @@ asked AS (
 mixed AS (
   -- an undated end carries the request's own instant and tells nothing
   SELECT job, k, step, at_us, evidence, CASE WHEN done_us > at_us THEN done_us END AS done_us, staged_us, written_us,
-    CAST(NULL AS BIGINT) AS resumes_us, CAST(NULL AS BIGINT) AS line_us, 1 AS place
+    CAST(NULL AS BIGINT) AS resumes_us, CAST(NULL AS BIGINT) AS line_us, CAST(NULL AS BOOLEAN) AS vague, 1 AS place
   FROM asked
   UNION ALL
-  SELECT p.job, p.k, w.step, NULL, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), w.end_us, 0
+  SELECT p.job, p.k, w.step, NULL, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), w.end_us, u.gid IS NOT NULL, 0
   FROM _work AS w JOIN _steady AS s ON s.gid = w.gid JOIN _placed AS p ON p.gid = w.gid
+  LEFT JOIN _untold AS u ON u.gid = w.gid AND u.pass = w.pass AND u.step = w.step
   WHERE p.job IN (SELECT job FROM asked)
 ),
 next AS (
   -- a save of step n comes behind the line of step n; the first line behind it bounds the wait
-  SELECT *, first_value(line_us IGNORE NULLS) OVER w AS next_line_us, first_value(resumes_us IGNORE NULLS) OVER w AS next_us
+  SELECT *, first_value(line_us IGNORE NULLS) OVER w AS next_line_us, first_value(resumes_us IGNORE NULLS) OVER w AS next_us,
+    first_value(vague IGNORE NULLS) OVER w AS next_vague
   FROM mixed
   WINDOW w AS (PARTITION BY job, k ORDER BY step, place, at_us, line_us, resumes_us ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
 ),
@@ -90,7 +92,7 @@ SELECT n.job, n.k,
   -- a line that lets the loop go on is better evidence than the estimate of the next step's own work; a commit is not
   greatest(n.at_us, least(coalesce(CASE WHEN n.done_us = n.staged_us AND n.staged_us <= n.next_line_us THEN n.staged_us
     ELSE least(n.done_us, n.next_us) END, n.written_us, p.last_us), t.failed_us)) AS end_us,
-  n.done_us IS NULL OR (p.steps_cut AND n.step >= w.step) AS inferred, n.evidence
+  n.done_us IS NULL OR coalesce(n.next_vague, FALSE) OR (p.steps_cut AND n.step >= w.step) AS inferred, n.evidence
 FROM next AS n
 JOIN _placed AS p ON p.job = n.job AND p.k = n.k
 JOIN _start AS t ON t.job = n.job AND t.k = n.k
