@@ -185,7 +185,7 @@ def test_one_step_stands_for_all_between_two_marks() -> None:
 def test_texts_of_events_come_back_in_memory_and_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Texts of any letters, empty ones and none lie where they were, the first ones in memory; read twice."""
     monkeypatch.setattr(chunks, "KEPT_ROWS", 3)
-    names = [["a", "", None], ["ü", None], [None, None], ["", "long" * 60, "z"]]
+    names: list[list[str | None]] = [["a", "", None], ["ü", None], [None, None], ["", "long" * 60, "z"]]
     rows = event_rows.EventRows()
     line = 0
     for part in names:
