@@ -111,7 +111,7 @@ def _row(held: pl.DataFrame, lost: pl.DataFrame, by: str, name: str, event: str,
     jobs = mine.group_by("job").agg(pl.col("wall_us", "gpu_us").sum()).join(counts, on="job", how="left").sort("job")
     number, days = jobs["len"].fill_null(0).to_list(), [us / DAY_US for us in jobs["gpu_us"]]
     found = rates.failure_rate(number, days)
-    wide = gpus or float(exact_sum(days) * DAY_US / jobs["wall_us"].sum())
+    wide = gpus or float(exact_sum(days) * DAY_US / int(jobs["wall_us"].sum()))
     hours = [24 / (rate * wide) if rate else None for rate in (found.estimate, found.high, found.low)]
     return {
         by: name, "event": event, "jobs": jobs.height, "count": sum(number),
