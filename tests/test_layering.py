@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 from tests.imports import imports, modules
 
 LAYERS = (
-    {"errors", "lifecycle", "schema", "scratch", "sink", "markup", "windows", "conventions", "stalls"},
+    {"errors", "lifecycle", "schema", "scratch", "sink", "summing", "markup", "windows", "conventions", "stalls"},
     {"parse"},
     {"config", "settings"},
     {
