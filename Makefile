@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture machine truth fuzz mutate spark lock offline docs clean
+.PHONY: help demo test check bench torture machine pythons truth fuzz mutate spark lock offline docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -82,6 +82,18 @@ lock: $(VENV)/.made  ## Lock all requirements with hashes anew, and write the bi
 offline: check  ## Run all tests in a network namespace that has loopback only (Linux)
 	unshare --map-root-user --net sh -c 'ip link set lo up; exec "$$@"' sh \
 	  $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --randomly-seed=$(SEED) tests
+
+PYTHONS ?= python3.12 python3.13 python3.14
+
+pythons: $(VENV)/.testing  ## Read the same logs with each other Python of PYTHONS that there is: every file must be the same
+	@named=; for name in $(PYTHONS); do \
+	  if ! $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo "$$name: not here"; continue; fi; \
+	  made="$(CURDIR)/build/$${name##*/}"; \
+	  [ -x "$$made/bin/python" ] || $$name -m venv "$$made" || exit 1; \
+	  "$$made/bin/python" -m pip install -q --disable-pip-version-check --only-binary :all: --require-hashes -r requirements/ettlog.txt || exit 1; \
+	  named="$$named$${named:+:}$$made/bin/python"; \
+	done; \
+	[ -n "$$named" ] && ETTLOG_PYTHONS="$$named" $(BIN)/python -m tests.torture --only D2
 
 FUZZ_SECONDS ?= 45
 FUZZ_FLAGS ?=

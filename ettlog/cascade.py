@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from ettlog.summing import exact_sum
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -64,8 +66,8 @@ def fleet_factor(savings: Sequence[float], recoveries: Sequence[float]) -> float
     `savings` and `recoveries` hold one number a job. Sum((1 + N) D) / sum(D): a job that fails more carries more
     credit.
     """
-    total = sum(savings)
-    return sum(factor(n) * saving for n, saving in zip(recoveries, savings, strict=True)) / total
+    grown = exact_sum(factor(n) * saving for n, saving in zip(recoveries, savings, strict=True))
+    return grown / exact_sum(savings)
 
 
 class Tiers(NamedTuple, Generic[T]):
@@ -176,7 +178,7 @@ def replay(
     held time, divided by `failures` (0.5: half as often); where the job runs past them they come again at the same
     rate. `work` scales the work. A fault during a start cuts it short. Infinite where the job never ends.
     """
-    pace, left, clock, met, at = _paces(then), work * sum(one.effective for one in now), then[0].cost, 0, 0
+    pace, left, clock, met, at = _paces(then), work * exact_sum(one.effective for one in now), then[0].cost, 0, 0
     faults = _faults(now, failures, math.ceil(MOST_ROUNDS * max(work, 1.0)))
     for instant, k in faults:
         if (done := pace[at] * max(instant - clock, 0.0)) >= left * (1 - 1e-12):
@@ -191,7 +193,7 @@ def replay(
 
 def _paces(launches: Sequence[Launch]) -> list[float]:
     """Return new work per loop time of each start; a start that has no loop runs at the pace of the job."""
-    effective, lost = (sum(getattr(one, name) for one in launches) for name in ("effective", "lost"))
+    effective, lost = (exact_sum(getattr(one, name) for one in launches) for name in ("effective", "lost"))
     mean = effective / (effective + lost) if effective else 0.0
     return [one.effective / (one.effective + one.lost) if one.effective else mean for one in launches]
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from ettlog.attribute import uncertainty
 from ettlog.errors import NoDataError
+from ettlog.summing import exact_sum
 from ettlog.tables import count
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def pooled(frame: pl.DataFrame, name: str) -> float | None:
     if over is None or known.is_empty():
         return None
     parts, wholes = (known.select(value=part)["value"].to_list() for part in over)
-    return uncertainty.averages(parts, wholes).of_sums if sum(wholes) else None
+    return uncertainty.averages(parts, wholes).of_sums if exact_sum(wholes) else None
 
 
 def single(frame: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame, history: list[float]) -> pl.DataFrame:

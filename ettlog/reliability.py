@@ -10,6 +10,7 @@ from ettlog.conventions import settle
 from ettlog.errors import NoDataError, UsageError
 from ettlog.ett import Selection, Timeline, load, matching, period
 from ettlog.lifecycle import CAUSES, LOST_ENDS, RECOVERY_KINDS
+from ettlog.summing import exact_sum
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,11 +111,11 @@ def _row(held: pl.DataFrame, lost: pl.DataFrame, by: str, name: str, event: str,
     jobs = mine.group_by("job").agg(pl.col("wall_us", "gpu_us").sum()).join(counts, on="job", how="left").sort("job")
     number, days = jobs["len"].fill_null(0).to_list(), [us / DAY_US for us in jobs["gpu_us"]]
     found = rates.failure_rate(number, days)
-    wide = gpus or float(sum(days) * DAY_US / jobs["wall_us"].sum())
+    wide = gpus or float(exact_sum(days) * DAY_US / int(jobs["wall_us"].sum()))
     hours = [24 / (rate * wide) if rate else None for rate in (found.estimate, found.high, found.low)]
     return {
         by: name, "event": event, "jobs": jobs.height, "count": sum(number),
-        "share": sum(number) / lost.height if lost.height else None, "gpu_days": sum(days),
+        "share": sum(number) / lost.height if lost.height else None, "gpu_days": exact_sum(days),
         "per_1000_gpu_days": PER * found.estimate, "low": PER * found.low, "high": PER * found.high, "shrunk": None,
         "gpus": wide, "mttf_hours": hours[0], "mttf_low_hours": hours[1], "mttf_high_hours": hours[2],
         "method": found.method,

@@ -10,6 +10,7 @@ from ettlog.conventions import settle
 from ettlog.errors import NoDataError, UsageError
 from ettlog.ett import Selection, load, matching, period
 from ettlog.lifecycle import COMPILATION, COMPONENTS, PARTS, RECOVERY_KINDS
+from ettlog.summing import exact_sum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,7 +131,7 @@ def _run(rows: pl.DataFrame, change: Change) -> Run:
     """Run one job again, and say where the difference in wall hours lies."""
     now, then = _launches(rows, {}), _launches(rows, change.factors, warm_cache=change.warm)
     direct, repeated, other = _plain(now, then)
-    effective = sum(one.effective for one in now)
+    effective = exact_sum(one.effective for one in now)
     before, met = cascade.replay(now, now)
     after, meets = cascade.replay(now, then, change.failures * change.gpus, 1 / change.gpus)
     saved = before - after * change.gpus if effective else direct + repeated + other
@@ -147,7 +148,7 @@ def _plain(now: list[cascade.Launch], then: list[cascade.Launch]) -> tuple[float
     starts = {True: 0.0, False: 0.0}
     for one, other in zip(now, then, strict=True):
         starts[one.recovery] += one.cost - other.cost
-    rest = sum((a.lost - b.lost) + (a.shutdown - b.shutdown) for a, b in zip(now, then, strict=True))
+    rest = exact_sum((a.lost - b.lost) + (a.shutdown - b.shutdown) for a, b in zip(now, then, strict=True))
     return starts[False], starts[True], rest
 
 
@@ -181,9 +182,9 @@ def _summed(runs: list[Run]) -> pl.DataFrame:
 def _row(name: str, runs: list[Run]) -> dict[str, Any]:
     """Return one group's sums in GPU-hours; jobs that would never end keep what they took."""
     ending = [run for run in runs if not math.isnan(run.saved)]
-    wall, effective = (sum(getattr(run, key) * run.gpus for run in runs) for key in ("wall", "effective"))
-    saved, *parts = (sum(getattr(run, key) * run.gpus for run in ending) for key in ("saved", *SPLIT))
-    then, rest = wall - saved, saved - sum(parts)
+    wall, effective = (exact_sum(getattr(run, key) * run.gpus for run in runs) for key in ("wall", "effective"))
+    saved, *parts = (exact_sum(getattr(run, key) * run.gpus for run in ending) for key in ("saved", *SPLIT))
+    then, rest = wall - saved, saved - exact_sum(parts)
     return {
         "model": name or None, "jobs": len(runs), "gpu_hours_now": wall, "gpu_hours_then": then,
         "ett_now": effective / wall, "ett_then": effective / then if then else None,

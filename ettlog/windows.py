@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from calendar import monthrange
+from datetime import MINYEAR, UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 from ettlog.errors import UsageError
 
-UNITS: dict[str, str] = {
-    "h": "hours", "d": "days", "w": "weeks", "mo": "months", "y": "years",
+UNITS: dict[str, timedelta | int] = {
+    "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "mo": 1, "y": 12,
 }  # fmt: skip
-"""Unit of a window -> keyword of `relativedelta`; months and years are calendar months and years."""
+"""Unit of a window -> its length, or how many calendar months it has."""
 
 _WINDOW = re.compile(r"(\d{1,4})(h|d|w|mo|y)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -58,8 +59,6 @@ def instant(value: str | date | datetime, *, where: str = "--since") -> int:
 
 def before(newest_us: int, window: str) -> int:
     """Return the instant one window before the newest event; `6mo` is six calendar months. Raises UsageError."""
-    from dateutil.relativedelta import relativedelta
-
     found = _WINDOW.fullmatch(window.strip())
     if found is None or int(found[1]) == 0:
         raise UsageError(
@@ -69,7 +68,7 @@ def before(newest_us: int, window: str) -> int:
             todo="write 6mo, 30d, 2w, 12h or 1y",
         )
     try:
-        return micros(moment(newest_us) - relativedelta(**{UNITS[found[2]]: int(found[1])}))
+        return micros(_earlier(moment(newest_us), int(found[1]), UNITS[found[2]]))
     except (OverflowError, ValueError) as error:
         raise UsageError(
             f"the window {window} reaches before year 1",
@@ -77,6 +76,16 @@ def before(newest_us: int, window: str) -> int:
             why=str(error),
             todo="ask for a shorter window",
         ) from error
+
+
+def _earlier(when: datetime, count: int, unit: timedelta | int) -> datetime:
+    """Return the moment so many units earlier; where a month lacks the day, its last one."""
+    if isinstance(unit, timedelta):
+        return when - count * unit
+    year, month = divmod(12 * when.year + when.month - 1 - count * unit, 12)
+    if year < MINYEAR:
+        raise ValueError(f"year {year} is out of range")
+    return when.replace(year=year, month=month + 1, day=min(when.day, monthrange(year, month + 1)[1]))
 
 
 def _edge(value: str | date, newest_us: int, where: str) -> int:

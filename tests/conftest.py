@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from tests import float_sums
+
 if TYPE_CHECKING:
     from ettlog.fleet import Fleet
 
@@ -22,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("deep", max_examples=2_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+float_sums.watch()
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,10 @@ import pytest
 from ettlog import workers
 from ettlog.ingest import IngestOptions, ingest
 from ettlog.packing import parquet
-from ettlog.parse import chunks, passes, scan, step_table
+from ettlog.parse import chunks, event_rows, facts, passes, scan, step_table
 from ettlog.parse import format as formats_of
+from ettlog.parse.event_rows import Event
+from ettlog.parse.event_table import EventTable
 from ettlog.parse.parsed import Limits, Parsed, ScanOptions
 from ettlog.parse.step_table import StepTable
 from tests.conftest import ROOT
@@ -31,14 +33,15 @@ def read(path: Path, block: int, zone: str = "UTC") -> Parsed:
 
 @pytest.fixture
 def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no row stay in memory."""
+    """Let no row stay in memory, and events come in twos or threes."""
     monkeypatch.setattr(chunks, "KEPT_ROWS", 0)
     monkeypatch.setattr(step_table, "KEPT_ROWS", 0)
+    monkeypatch.setattr(facts, "FLUSH", 2)
 
 
-def everything(parsed: Parsed) -> tuple[bytes, list[dict[str, object]], dict[str, int]]:
-    """Return what must not hang on memory: the Parquet file of the steps, the events, the counts."""
-    return parquet("step", parsed.steps), parsed.events.to_pylist(), parsed.lines
+def everything(parsed: Parsed) -> tuple[bytes, bytes, dict[str, int], dict[str, str]]:
+    """Return what must not hang on memory: the Parquet files of steps and events, the counts, the identity."""
+    return parquet("step", parsed.steps), parquet("event", parsed.events), parsed.lines, parsed.hints
 
 
 def hard(folder: Path, seed: int) -> Path:
@@ -85,8 +88,10 @@ def test_steps_on_disk_are_those_in_memory(tmp_path: Path, seed: int, request: p
     request.getfixturevalue("no_memory")
     found = read(path, 700)
     assert isinstance(found.steps, StepTable)
+    assert isinstance(found.events, EventTable)
     assert everything(found) == told
     assert found.steps.to_pylist() == expected.steps.to_pylist()
+    assert found.events.to_pylist() == expected.events.to_pylist()
 
 
 @pytest.mark.parametrize("path", FIXTURES[:: max(1, len(FIXTURES) // 12)], ids=lambda path: path.name)
@@ -169,7 +174,44 @@ def test_words_of_other_batches_are_in_the_dictionary_of_each(no_memory: None) -
 
 def test_one_step_stands_for_all_between_two_marks() -> None:
     """Of a million steps of one pattern between two marked lines, one line is kept a stretch and marked line."""
-    line = np.arange(1, 1_000_001)
-    assert passes._one_of_each([(line, np.zeros_like(line))], np.array([10, 500_000]), 3) == {
-        (0, 0): 1, (1, 0): 10, (2, 0): 11, (3, 0): 500_000, (4, 0): 500_001,
-    }  # fmt: skip
+    line, at = np.arange(1, 1_000_001), np.array([10, 500_000])
+    for cuts in ([], [10], [11, 500_001], [3, 400_000, 999_999]):
+        parts = np.split(line, cuts)
+        lines, patterns = passes._one_of_each(((part, np.full_like(part, 2)) for part in parts), at, 3)
+        assert lines.tolist() == [1, 10, 11, 500_000, 500_001]
+        assert patterns.tolist() == [2] * 5
+
+
+def test_texts_of_events_come_back_in_memory_and_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of any letters, empty ones and none lie where they were, the first ones in memory; read twice."""
+    monkeypatch.setattr(chunks, "KEPT_ROWS", 3)
+    names: list[list[str | None]] = [["a", "", None], ["ü", None], [None, None], ["", "long" * 60, "z"]]
+    rows = event_rows.EventRows()
+    line = 0
+    for part in names:
+        events = []
+        for name in part:
+            line += 1
+            events.append(Event(line, 0, line, 0, 0, {} if name is None else {"name": name}))
+        rows.add(events)
+    for _ in range(2):
+        found = [text for _, texts in rows.parts() for text in texts.to_pylist()]
+        assert found == [name for part in names for name in part]
+        next(rows.parts())  # a pass that ends early must not disturb the next one
+
+
+def test_a_few_more_events_lie_behind_those_of_their_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of events on lines 2, 5, 5 | 5, 9 with more on 1, 5 and 12: each new one stands behind all of its line."""
+    for kept in (100, 0):
+        monkeypatch.setattr(chunks, "KEPT_ROWS", kept)
+        rows = event_rows.EventRows()
+        for part in ([2, 5, 5], [5, 9]):
+            rows.add([Event(line, 0, 7, 0, 0, {"name": f"old {line}", "node": "n"}) for line in part])
+        more = [Event(line, 0, 8, 0, 0, {"step": line}) for line in (12, 5, 1)]
+        parts = list(rows.parts(more))
+        assert [line for numbers, _ in parts for line in numbers[event_rows.LINE].tolist()] == [
+            1, 2, 5, 5, 5, 5, 9, 12
+        ]  # fmt: skip
+        assert [text for _, texts in parts for text in texts.to_pylist()] == [
+            None, "old 2", "old 5", "old 5", "old 5", None, "old 9", None
+        ]  # fmt: skip

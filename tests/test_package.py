@@ -20,7 +20,7 @@ import ettlog
 from tests.conftest import ROOT
 from tests.imports import imports
 
-MODULE_OF = {"python-dateutil": "dateutil", "tzdata": ""}
+MODULE_OF = {"tzdata": ""}
 """Distributions whose module has another name, or none."""
 
 

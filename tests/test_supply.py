@@ -54,6 +54,7 @@ WRITERS = {
     "ettlog.engine.source": "on the machines of an engine: a part of a log, in a private folder",
     "ettlog.objects": "a private folder for the moment: what an object store gets or gives",
     "ettlog.parse.chunks": "a temporary file without a name, in a private folder",
+    "ettlog.parse.event_rows": "the same",
     "ettlog.parse.spool": "the same",
     "ettlog.scratch": "the private folder for temporary files",
     "ettlog.snapshot": "a snapshot: a temporary beside it, then renamed",
@@ -129,6 +130,10 @@ def test_open_for_writing_is_seen() -> None:
         assert makes(next(calls(ast.parse(text)))) is verdict, text
 
 
+MOST_LIBRARIES = 13
+"""One more needs a better reason than a few lines saved."""
+
+
 def required() -> set[str]:
     """Return every distribution that setup.cfg names, for ettlog and for its extras, as pip spells names."""
     parser = configparser.ConfigParser()
@@ -136,6 +141,20 @@ def required() -> set[str]:
     texts = [parser["options"]["install_requires"], *dict(parser["options.extras_require"]).values()]
     names = re.findall(r"^\s*([A-Za-z0-9][\w.-]*)", "\n".join(texts), re.MULTILINE)
     return {plain(name) for name in names}
+
+
+def test_every_library_that_is_needed_is_named_with_its_reason() -> None:
+    """SECURITY.md has a row for each library that setup.cfg asks for, and says how many there are: at most thirteen."""
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    lines = parser["options"]["install_requires"].strip().splitlines()
+    wanted = {re.split(r"[>=;]", line)[0] for line in lines if "sys_platform" not in line}
+    text = (ROOT / "SECURITY.md").read_text().split("## What ettlog stands on")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\S+)` \| (.+) \|$", text, re.MULTILINE))
+    assert rows.keys() == wanted
+    assert all(len(row.split(" | ")) == 4 for row in rows.values())
+    assert len(wanted) <= MOST_LIBRARIES
+    assert f"{MOST_LIBRARIES} libraries" in text
 
 
 def plain(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
+import polars as pl
 import pytest
 
 from ettlog import windows
@@ -26,6 +27,18 @@ AUGUST = windows.instant("2026-08-31T12:00:00")
 def test_windows_count_back_from_the_newest_event(window: str, begin: str) -> None:
     """Months and years are calendar ones: half a year before 31 August is 28 February."""
     assert windows.before(AUGUST, window) == windows.instant(begin)
+
+
+def test_months_back_are_those_of_polars() -> None:
+    """From the ends of months of leap years and others, any months and years back end where Polars' calendar does."""
+    ends = [
+        f"{year}-{month:02}-{day}T07:30:00" for year in (2023, 2024, 2100) for month in range(1, 13) for day in (15, 28)
+    ]
+    ends += ["2024-02-29T23:59:59", "2023-01-31T00:00:00", "2024-03-31T12:00:00", "2024-12-31T00:00:01"]
+    frame = pl.Series(ends).str.to_datetime(time_unit="us")
+    for window in ("1mo", "2mo", "11mo", "12mo", "13mo", "1y", "4y", "100y", "5d", "3w", "49h"):
+        expected = frame.dt.offset_by(f"-{window}").to_physical().to_list()
+        assert [windows.before(windows.instant(end), window) for end in ends] == expected, window
 
 
 @pytest.mark.parametrize("window", ["", "6", "mo", "0d", "-1d", "6 mo", "1.5d", "6m", "99999y"])

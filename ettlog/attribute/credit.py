@@ -10,6 +10,7 @@ import numpy as np
 
 from ettlog.attribute import overlap, tiers
 from ettlog.lifecycle import RECOVERY_KINDS
+from ettlog.summing import exact_sum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,5 +163,5 @@ def bundle_shares(registry: Registry, name: str) -> dict[str, float] | None:
     if len(declared) < 2 or len(cuts) < len(declared):
         return None
     split = overlap.multiplicative(cuts)
-    whole = sum(member.shapley for member in split)
+    whole = exact_sum(member.shapley for member in split)
     return {member.name: member.shapley / whole for member in split} if whole else None

@@ -25,6 +25,7 @@ from ettlog.attribute import (
 )
 from ettlog.attribute.choices import Choices, check
 from ettlog.errors import NoDataError
+from ettlog.summing import exact_sum
 
 if TYPE_CHECKING:
     import polars as pl
@@ -232,7 +233,7 @@ def _interval(
     if boot is None:
         return None, None, ""
     weight = np.abs(saved[places])
-    alone = sum(float(w) for w, row in zip(weight, rows, strict=True) if boot.single(row.unit))
+    alone = exact_sum(float(w) for w, row in zip(weight, rows, strict=True) if boot.single(row.unit))
     if alone > FEW * float(weight.sum()) or (not weight.any() and all(boot.single(row.unit) for row in rows)):
         return None, None, "no interval: a period holds one job (n = 1)"
     if len(boot.hours) < intervals.REPLICATES // 4:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import NamedTuple, TypeVar
 
+from ettlog.summing import exact_sum
+
 
 class Side(NamedTuple):
     """A model in one period: its weight (GPU time) and its ETT."""
@@ -44,7 +46,7 @@ def shift(before: Mapping[K, Side], after: Mapping[K, Side]) -> Shift:
     Needs at least one model that stayed.
     """
     parts = by_model(before, after).values()
-    sums = (sum(getattr(part, name) for part in parts) for name in Parts._fields)
+    sums = (exact_sum(getattr(part, name) for part in parts) for name in Parts._fields)
     return Shift(_mean(before), _mean(after), *sums)
 
 
@@ -52,8 +54,8 @@ def by_model(before: Mapping[K, Side], after: Mapping[K, Side]) -> dict[K, Parts
     """Return what each model adds to within, mix, entry and exit; all of them add up to the fleet's change."""
     stayed = [name for name in before if name in after]
     w0, w1 = (_weights(side, stayed) for side in (before, after))
-    e0, e1 = sum(w0[m] * before[m].ett for m in stayed), sum(w1[m] * after[m].ett for m in stayed)
-    whole0, whole1 = (sum(side.weight for side in sides.values()) for sides in (before, after))
+    e0, e1 = exact_sum(w0[m] * before[m].ett for m in stayed), exact_sum(w1[m] * after[m].ett for m in stayed)
+    whole0, whole1 = (exact_sum(side.weight for side in sides.values()) for sides in (before, after))
     found: dict[K, Parts] = {}
     for m in {**before, **after}:
         if m not in after:
@@ -68,9 +70,9 @@ def by_model(before: Mapping[K, Side], after: Mapping[K, Side]) -> dict[K, Parts
 
 
 def _weights(side: Mapping[K, Side], names: list[K]) -> dict[K, float]:
-    whole = sum(side[name].weight for name in names)
+    whole = exact_sum(side[name].weight for name in names)
     return {name: side[name].weight / whole for name in names}
 
 
 def _mean(side: Mapping[K, Side]) -> float:
-    return sum(s.weight * s.ett for s in side.values()) / sum(s.weight for s in side.values())
+    return exact_sum(s.weight * s.ett for s in side.values()) / exact_sum(s.weight for s in side.values())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ettlog.attribute.uncertainty import Interval
+from ettlog.summing import exact_sum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,7 @@ def rate_ratio(counts: tuple[int, int], exposures: tuple[float, float], level: f
     odds = exposures[0] / exposures[1]
     if whole == 0:
         return Ratio(float("nan"), 0.0, math.inf, 1.0)
-    found = stats.binomtest(counts[1], whole, exposures[1] / sum(exposures))
+    found = stats.binomtest(counts[1], whole, exposures[1] / exact_sum(exposures))
     low, high = found.proportion_ci(level, method="exact")
     edges = [share / (1 - share) * odds if share < 1 else math.inf for share in (low, counts[1] / whole, high)]
     return Ratio(edges[1], edges[0], edges[2], float(found.pvalue))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ettlog.attribute.mix import Side, by_model
+from ettlog.summing import exact_sum
 
 if TYPE_CHECKING:
     from ettlog.attribute.decompose import Links
@@ -44,7 +45,7 @@ def frame(panel: Panel, made: Links) -> pl.DataFrame:
 
 
 def _table(before: dict[tuple[str, str], Side], after: dict[tuple[str, str], Side]) -> pl.DataFrame:
-    whole = [sum(side.weight for side in sides.values()) for sides in (before, after)]
+    whole = [exact_sum(side.weight for side in sides.values()) for sides in (before, after)]
     rows = []
     for name, parts in by_model(before, after).items():
         old, new = before.get(name), after.get(name)

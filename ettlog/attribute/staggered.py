@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ettlog.summing import exact_sum
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -151,7 +153,7 @@ def leads(amount: Array, starts: Array, rollout: Ints, seed: int = 0, draws: int
 def _lead_sums(amount: Array, starts: Array, rollout: Ints) -> tuple[float, float]:
     """Return the sum of squared relative gaps by week since the rollout, and the absolute gap of all of them."""
     gaps = [share for _, share, _ in by_week(amount, starts, rollout) if np.isfinite(share)]
-    return sum(gap**2 for gap in gaps), abs(_share(amount, starts, rollout))
+    return exact_sum(gap**2 for gap in gaps), abs(_share(amount, starts, rollout))
 
 
 def by_week(amount: Array, starts: Array, rollout: Ints, close: float = ROUGH) -> list[tuple[int, float, int]]:

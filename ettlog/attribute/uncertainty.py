@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ettlog.errors import NoDataError
+from ettlog.summing import exact_sum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -132,7 +133,7 @@ class Averages(NamedTuple):
 def averages(parts: Sequence[float], wholes: Sequence[float]) -> Averages:
     """Return sum(parts) / sum(wholes), and the mean of part / whole; a result has to say which one it is."""
     ratios = [part / whole for part, whole in zip(parts, wholes, strict=True) if whole]
-    return Averages(sum(parts) / sum(wholes), sum(ratios) / len(ratios))
+    return Averages(exact_sum(parts) / exact_sum(wholes), exact_sum(ratios) / len(ratios))
 
 
 def effective_jobs(wall: Sequence[float] | Array) -> float:

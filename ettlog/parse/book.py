@@ -27,6 +27,9 @@ class Book:
         kinds = [KIND_BY_NAME.get(one.kind) for one in patterns]  # what is ignored is of no kind
         self.opens = [0 if kind is None else kind.opens for kind in kinds]
         self.ends = [kind is not None and bool(kind.end_state) for kind in kinds]
+        told = zip(self.opens, self.ends, strict=True)
+        self.marks = np.array([bool(opens) or ends for opens, ends in told] or [False])
+        """Which patterns open or end a launch."""
         self.tiers = np.array([one.tier for one in patterns] or [1])
         self.totals = np.array([not TOTALS.isdisjoint(one.groups) for one in patterns] or [False])
         self.stamped = np.array(["stamp" in one.groups for one in patterns] or [False])

@@ -88,10 +88,16 @@ def texts(values: Sequence[str | None]) -> pa.Array:
     if values and all(value is None for value in values):
         return pa.nulls(len(values), pa.string())
     encoded = [b"" if value is None else value.encode() for value in values]
-    offsets = np.array([0, *accumulate(map(len, encoded))], np.int32)
-    missing = np.array([value is None for value in values], bool)
-    buffers = [_validity(missing), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(pa.string(), len(values), buffers, int(np.count_nonzero(missing)))
+    ends = np.array(list(accumulate(map(len, encoded))), np.int64)
+    return strings(b"".join(encoded), ends, np.array([value is None for value in values], bool))
+
+
+def strings(data: bytes, ends: Ints, missing: NDArray[np.bool_]) -> pa.Array:
+    """Return a column of strings that lie one behind the other in `data`, each up to its end; `missing` ones become
+    null."""
+    offsets = np.concatenate(([0], ends)).astype(np.int32)
+    buffers = [_validity(missing), pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.string(), len(ends), buffers, int(np.count_nonzero(missing)))
 
 
 def _column(kind: pa.DataType, values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:

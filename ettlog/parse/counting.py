@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -40,12 +41,13 @@ class Evidence:
 
     def __init__(self, needs: Needs) -> None:
         """Start with no line."""
-        self._lines: dict[int, list[int]] = {index: [] for index in needs.needy}
+        self._lines = {index: array("q") for index in needs.needy}
         self._bears = needs.bears
         self._groups = needs.groups
         self._loops: dict[int, Ints] = {}
-        self._openers: list[int] = []
-        self._targets: list[tuple[int, int]] = []
+        self._openers = array("q")
+        self._targets = array("q"), array("q")
+        """Lines that announce a last step, and these steps."""
 
     def note(self, line: int, pattern: int, opens: int, target: object) -> None:
         """Take note of an event: its line, pattern, whether it opens a launch, and the last step it announces."""
@@ -54,7 +56,8 @@ class Evidence:
         if opens:
             self._openers.append(line)
         if isinstance(target, int):
-            self._targets.append((line, target))
+            for column, value in zip(self._targets, (line, target), strict=True):
+                column.append(value)
 
     def idle(self, seen: Iterable[int]) -> frozenset[int]:
         """Return the patterns that cannot count yet: needy ones that neither a line before nor one of the events `seen`
@@ -96,7 +99,7 @@ class Evidence:
         behind it speaks of its loop. Where a last step was announced before it, only a step of that loop does.
         """
         kept = np.ones(len(line), bool)
-        told, goals = np.array([row[0] for row in self._targets], np.int64), np.array([row[1] for row in self._targets])
+        told, goals = (np.array(column, np.int64) for column in self._targets)
         for needy in self._lines:
             mine = np.flatnonzero(pattern == needy)
             if len(mine):

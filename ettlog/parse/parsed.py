@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from typing import Any
 
 ALL, NONE = "all", "none"
 
@@ -51,7 +48,8 @@ class ScanOptions:
 class Parsed:
     """All that one source holds; tables have the columns of schema.py and are sorted by line."""
 
-    events: pa.Table
+    events: Any
+    """A table, or an `event_table.EventTable` where its rows are too many for memory."""
     steps: Any
     """A table, or a `step_table.StepTable` where its rows are too many for memory."""
     allocs: Any

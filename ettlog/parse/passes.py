@@ -3,7 +3,8 @@ ones. What one chunk leaves to the next is one row at most, so that memory does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -44,20 +45,20 @@ class Launches(NamedTuple):
     """Patterns of the steps of the lowest tier of their launch."""
 
 
-def launches_of(steps: Iterable[tuple[Ints, Ints]], marks: Sequence[Mark], tiers: Ints) -> Launches:
-    """Number the launches of a source by its marks and the lines and patterns of its steps; `tiers` are the patterns'.
+def launches_of(steps: Iterable[tuple[Ints, Ints]], marks: Iterable[Mark], at: Ints, tiers: Ints) -> Launches:
+    """Number the launches of a source by its marks, `at` these distinct lines, and the lines and patterns of its steps;
+    `tiers` are the patterns'.
 
     One step a pattern is enough of each stretch between two marks, and of each marked line: only whether there is one
     decides.
     """
-    at = np.unique(np.array([mark.line for mark in marks], np.int64))
-    found = _one_of_each(steps, at, len(tiers))
-    rows = np.array([(line, pattern) for (_, pattern), line in found.items()], np.int64).reshape(-1, 2)
-    lines, patterns = rows[np.argsort(rows[:, 0], kind="stable")].T
+    lines, patterns = _one_of_each(steps, at, len(tiers))
+    order = np.argsort(lines, kind="stable")
+    lines, patterns = lines[order], patterns[order]
     tier = tiers[patterns]
     # a bar of something else before the loop begins is no step that could end a launch
     sure = lines[tier == tier.min(initial=tier.max(initial=1))]
-    begins = np.array(number(marks, sure.tolist()), np.int64)
+    begins = np.array(number(marks, array("q", sure.tobytes())), np.int64)
     launch = np.searchsorted(begins, lines, "right")
     best = np.full(len(begins) + 1, np.iinfo(np.int64).max)
     np.minimum.at(best, launch, tier)
@@ -66,17 +67,22 @@ def launches_of(steps: Iterable[tuple[Ints, Ints]], marks: Sequence[Mark], tiers
     return Launches(begins, best, frozenset(patterns[tier == best[launch]].tolist()))
 
 
-def _one_of_each(steps: Iterable[tuple[Ints, Ints]], at: Ints, patterns: int) -> dict[tuple[int, int], int]:
-    """Return the line of the first step by stretch and pattern."""
-    found: dict[tuple[int, int], int] = {}
+def _one_of_each(steps: Iterable[tuple[Ints, Ints]], at: Ints, patterns: int) -> tuple[Ints, Ints]:
+    """Return line and pattern of the first step by stretch and pattern."""
+    known = np.zeros(0, np.int64)
+    """Stretch and pattern, as one number, of what was found in the stretch that goes on in the next chunk."""
+    lines, found = [known], [known]
     for line, pattern in steps:
         stretch = np.searchsorted(at, line, "left") + np.searchsorted(at, line, "right")
         key = stretch * patterns + pattern
         turns = np.flatnonzero(np.r_[True, key[1:] != key[:-1]])
         distinct, first = np.unique(key[turns], return_index=True)
-        for one, row in zip(distinct.tolist(), turns[first].tolist(), strict=True):
-            found.setdefault(divmod(one, patterns), int(line[row]))
-    return found
+        new = ~np.isin(distinct, known)
+        lines.append(line[turns[first[new]]])
+        found.append(distinct[new] % patterns)
+        known = np.union1d(known, distinct)
+        known = known[known >= stretch[-1] * patterns]
+    return np.concatenate(lines), np.concatenate(found)
 
 
 class Neighbours:

@@ -13,6 +13,7 @@ from ettlog.parse.block import BlockScan
 from ettlog.parse.blocks import Reader, SourceRefusedError, open_source
 from ettlog.parse.cut import SLACK, Block, blocks
 from ettlog.parse.engine import Source, engine
+from ettlog.parse.event_table import EventTable
 from ettlog.parse.format import FormatSet
 from ettlog.parse.parsed import Limits, Parsed, ScanOptions
 
@@ -105,11 +106,13 @@ def _state(reader: Reader, source: Source, *, binary: bool) -> str:
     return "binary" if binary and not source.hits else "whole"
 
 
-def _hints(events: pa.Table) -> dict[str, str]:
+def _hints(events: pa.Table | EventTable) -> dict[str, str]:
     """Return the allocation that the scheduler's own lines name, if it is one."""
-    if events.num_rows and _SCHEDULER.isdisjoint(events["kind"].chunk(0).dictionary.to_pylist()):
-        return {}
-    rows = zip(events["kind"].to_pylist(), events["name"].to_pylist(), strict=True)
-    named = [_ALLOCATION.fullmatch(name) for kind, name in rows if kind in _SCHEDULER and name]
-    found = {match[1] for match in named if match}
+    found: set[str] = set()
+    for batch in events.batches() if isinstance(events, EventTable) else events.to_batches():
+        if _SCHEDULER.isdisjoint(batch["kind"].dictionary.to_pylist()):
+            return {}
+        rows = zip(batch["kind"].to_pylist(), batch["name"].to_pylist(), strict=True)
+        named = (_ALLOCATION.fullmatch(name) for kind, name in rows if kind in _SCHEDULER and name)
+        found.update(match[1] for match in named if match)
     return {"allocation": found.pop()} if len(found) == 1 else {}

@@ -9,6 +9,7 @@ import numpy as np
 from ettlog.lifecycle import START_KINDS
 from ettlog.simulate.draw import generator
 from ettlog.simulate.models import NODES
+from ettlog.summing import exact_sum
 
 if TYPE_CHECKING:
     from ettlog.simulate.draw import Draws
@@ -65,7 +66,7 @@ def strikes(spec: Spec, model: Model, draws: Draws, target: int, where: Place) -
 def cause(spec: Spec, u: float) -> str:
     """Return the cause that a uniform number chooses by the scenario's weights."""
     weights: dict[str, float] = spec.failures["causes"]
-    left = u * sum(weights.values())
+    left = u * exact_sum(weights.values())
     for name, weight in weights.items():
         left -= weight
         if left < 0:

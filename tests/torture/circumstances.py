@@ -103,7 +103,7 @@ def run(scope: Scope) -> Outcome:
     parts = _parts(scope)
     if not (parts / "00/done").exists():
         shutil.rmtree(parts / "00", ignore_errors=True)
-        _start(parts / "00", usual, scope)
+        start(parts / "00", usual, scope)
         (parts / "00/done").touch()
     found.counts["executions"] += 1
     for row in scope.some(rows, 2):
@@ -120,13 +120,13 @@ def _once(row: dict[str, str], parts: Path, scope: Scope) -> list[str]:
     told = parts / f"{name}.json"
     if not told.exists():
         folder = scope.folder / name
-        _start(folder, row, scope)
-        differences = list(_differences(parts / "00/out", folder / "out", row))
+        start(folder, row, scope)
+        found = list(differences(parts / "00/out", folder / "out", row))
         shutil.rmtree(folder)
-        told.with_suffix(".tmp").write_text(json.dumps(differences))
+        told.with_suffix(".tmp").write_text(json.dumps(found))
         told.with_suffix(".tmp").replace(told)
-    found: list[str] = json.loads(told.read_text())
-    return found
+    kept: list[str] = json.loads(told.read_text())
+    return kept
 
 
 def _parts(scope: Scope) -> Path:
@@ -167,8 +167,8 @@ def _localedef(name: str, folder: Path) -> bool:
     return subprocess.run(command, check=False, capture_output=True).returncode in (0, 1) and (folder / name).is_dir()
 
 
-def _start(folder: Path, row: dict[str, str], scope: Scope) -> None:
-    """Lay out the logs and run one process under these circumstances."""
+def start(folder: Path, row: dict[str, str], scope: Scope, python: str = sys.executable) -> None:
+    """Lay out the logs and run one process, of a certain Python, under these circumstances."""
     logs, out = folder / "logs", folder / "out"
     out.mkdir(parents=True)
     for fleet in ("tiny", "messy"):
@@ -181,7 +181,7 @@ def _start(folder: Path, row: dict[str, str], scope: Scope) -> None:
                 copy.write_bytes(PACKINGS[packing](path.read_bytes()))
     case = folder / "case.json"
     case.write_text(json.dumps({"axes": row, "logs": str(logs), "out": str(out), "whole": scope.full}))
-    command = [sys.executable, "-m", "tests.torture.circumstance", str(case)]
+    command = [python, "-m", "tests.torture.circumstance", str(case)]
     told = _environment(folder, row, scope.folder)
     done = subprocess.run(command, env=told, cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 0, f"{row}: {done.stderr.decode(errors='replace')[-2000:]}"
@@ -206,7 +206,7 @@ def _environment(folder: Path, row: dict[str, str], shared: Path) -> dict[str, s
     return told
 
 
-def _differences(usual: Path, other: Path, row: dict[str, str]) -> Iterator[str]:
+def differences(usual: Path, other: Path, row: dict[str, str]) -> Iterator[str]:
     """Yield one sentence where files differ from those of the usual circumstances: how many, and the first."""
     other_axes = [axis for axis in MAY_CHANGE if row[axis] != AXES[axis][0]]
     one, two = (dict(_files(folder, other_axes)) for folder in (usual, other))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.torture import invariants, lakes, shim
 from tests.torture.ingest_faults import Case, Ground, command, plan
-from tests.torture.nursery import Nursery
+from tests.torture.nursery import Nursery, lent
 from tests.torture.registry import Outcome
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def run(scope: Scope) -> Outcome:
     if shim.library() is None:
         found.skipped.append("no C compiler; tests/test_ingest_kill.py kills once without")
         return found
-    with Nursery(scope.folder / "nursery") as nursery:
+    with lent(scope.folder / "nursery") as nursery:
         for name in ("grown", "rotated"):
             ground = Ground(*lakes.sound(name, scope.folder / name))
             halves = [one for one in plan(nursery, name, ground, scope.folder) if one.action == "killed half way"]

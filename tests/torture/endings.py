@@ -18,7 +18,7 @@ import ettlog
 from ettlog.ingest import IngestOptions
 from tests.conftest import ROOT
 from tests.ingesting import accounting, tree
-from tests.torture.nursery import Nursery
+from tests.torture.nursery import Nursery, lent
 from tests.torture.outputs import LOADED
 from tests.torture.registry import Outcome
 
@@ -75,7 +75,7 @@ def run(scope: Scope) -> Outcome:
     ettlog.ingest([TINY], folder / "lake", options=IngestOptions(workers=1))
     untouched = tree(folder / "lake")
     cases = scope.some([Case(name, end) for name in COMMANDS for end in ENDS], 12)
-    with Nursery(folder / "nursery", LOADED) as nursery:
+    with lent(folder / "nursery", LOADED) as nursery:
         lasts: dict[str, float] = {}
         for number, case in enumerate(cases):
             found.counts["faults"] += 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.torture import lakes, shim
 from tests.torture.ingest_faults import Case, Ground, broken, command, plan
-from tests.torture.nursery import Nursery
+from tests.torture.nursery import Nursery, lent
 from tests.torture.registry import Outcome
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def run(scope: Scope) -> Outcome:
     if shim.library() is None:
         found.skipped.append("no C compiler; tests/test_lake.py lets fsync fail without")
         return found
-    with Nursery(scope.folder / "nursery") as nursery:
+    with lent(scope.folder / "nursery") as nursery:
         grounds = {name: Ground(*lakes.sound(name, scope.folder / name)) for name in lakes.SCENARIOS}
         cases = [case for name, ground in grounds.items() for case in plan(nursery, name, ground, scope.folder)]
         cases = [case for case in cases if case.kind == shim.FSYNC and case.action == "EIO"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tests.ingesting import tree
 from tests.torture import invariants, lakes, shim
 from tests.torture.ingest_faults import command
-from tests.torture.nursery import Nursery
+from tests.torture.nursery import Nursery, lent
 from tests.torture.registry import Outcome, is_root
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ DISKS = {
 def run(scope: Scope) -> Outcome:
     """Ingest into disks that are full, make room, and ingest again; then the twin, which needs no root."""
     found = Outcome()
-    with Nursery(scope.folder / "nursery") as nursery:
+    with lent(scope.folder / "nursery") as nursery:
         grounds = {name: lakes.sound(name, scope.folder / name) for name in ("first", "grown")}
         if missing := _missing(scope.folder / "probe"):
             found.skipped.append(f"{missing}: {len(DISKS)} small disks; the twin refuses the same calls")

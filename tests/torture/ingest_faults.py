@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tests.ingesting import tree
 from tests.torture import invariants, lakes, shim
-from tests.torture.nursery import Nursery
+from tests.torture.nursery import Nursery, lent
 from tests.torture.registry import Outcome
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def run(scope: Scope) -> Outcome:
     if shim.library() is None:
         found.skipped.append("no C compiler, so calls cannot be spoilt; tests/test_ingest_kill.py does without")
         return found
-    with Nursery(scope.folder / "nursery") as nursery:
+    with lent(scope.folder / "nursery") as nursery:
         grounds = {name: Ground(*lakes.sound(name, scope.folder / name)) for name in lakes.SCENARIOS}
         cases = [case for name, ground in grounds.items() for case in plan(nursery, name, ground, scope.folder)]
         for case in scope.some(cases, 60):

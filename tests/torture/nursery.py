@@ -110,6 +110,31 @@ class Nursery:
         return answer
 
 
+_LENT: list[Nursery] = []
+"""A process that several areas may use one after the other."""
+
+
+@contextlib.contextmanager
+def lent(folder: Path, loaded: tuple[str, ...] = ()) -> Iterator[Nursery]:
+    """Give the process that is there, or one of one's own: its start costs more than many a sample."""
+    if _LENT:
+        yield _LENT[-1]
+        return
+    with Nursery(folder, loaded) as nursery:
+        yield nursery
+
+
+@contextlib.contextmanager
+def lending(folder: Path, loaded: tuple[str, ...]) -> Iterator[None]:
+    """Let all areas that are run meanwhile use one process."""
+    with Nursery(folder, loaded) as nursery:
+        _LENT.append(nursery)
+        try:
+            yield
+        finally:
+            _LENT.pop()
+
+
 def _mapped() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 

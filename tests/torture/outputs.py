@@ -16,7 +16,7 @@ from ettlog.ingest import IngestOptions
 from tests.conftest import ROOT
 from tests.ingesting import tree
 from tests.torture import shim
-from tests.torture.nursery import Nursery
+from tests.torture.nursery import Nursery, lent
 from tests.torture.registry import Outcome
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run(scope: Scope) -> Outcome:
         return found
     lake = _snapshot(scope.folder)
     untouched = lake.read_bytes()
-    with Nursery(scope.folder / "nursery", LOADED) as nursery:
+    with lent(scope.folder / "nursery", LOADED) as nursery:
         targets = scope.some(list(TARGETS), 4)
         planned = [plan(nursery, name, lake, scope.folder / name.replace(" ", "-")) for name in targets]
         for ground, cases in planned:

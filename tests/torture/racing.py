@@ -16,7 +16,7 @@ from ettlog.ingest import IngestOptions
 from ettlog.lake import Lake
 from tests.ingesting import accounting
 from tests.torture import lakes
-from tests.torture.nursery import Nursery
+from tests.torture.nursery import Nursery, lent
 from tests.torture.registry import Outcome
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def run(scope: Scope) -> Outcome:
     """Play rounds: each lays out logs anew and lets a seeded number of processes loose on them."""
     found = Outcome()
     chance = random.Random(scope.seed)
-    with Nursery(scope.folder / "nursery") as nursery:
+    with lent(scope.folder / "nursery") as nursery:
         for number in range(scope.number(50, 4)):
             many = 8 if number % 5 == 4 else 2
             folder = scope.folder / str(number)

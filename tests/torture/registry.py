@@ -35,9 +35,12 @@ class Scope:
     seed: int = 1
     kept: Path | None = None
     """Folder that outlives an interrupted run, for an area that takes long."""
+    share: float = 1.0
+    """How much of a sample to take."""
 
     def some(self, items: Sequence[T], count: int) -> list[T]:
-        """Return all items in a full run, else a seeded sample of `count` of them, in their own order."""
+        """Return all items in a full run, else a seeded sample of `count` of them or of their share, in order."""
+        count = max(1, round(count * self.share))
         if self.full or len(items) <= count:
             return list(items)
         chosen = random.Random(self.seed).sample(range(len(items)), count)
@@ -99,6 +102,7 @@ AREAS: tuple[Area, ...] = (
     Area("F16", "what is larger than memory may be", "memory", "executions", 3, 3),
     Area("days", "days of growing, rotating, packed logs, two ingests an hour", "days", "executions", 1152, 40),
     Area("D1", "the same logs under other circumstances, all pairs of them", "circumstances", "executions", 25, 3),
+    Area("D2", "the same logs read by other versions of Python", "pythons", "executions", 1, 1),
     Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
     Area("H1", "hostile files, names and texts, asked by every command", "hostile_corpus", "inputs", 550, 60),
     Area("S1", "random sequences of actions on logs and lake", "sequences", "executions", 10_000, 40),
@@ -130,7 +134,8 @@ def run(area: Area, scope: Scope) -> Run:
     begun = _computed()
     scope.folder.mkdir(parents=True, exist_ok=True)
     outcome: Outcome = import_module(f"tests.torture.{area.module}").run(scope)
-    least, done = (area.floor if scope.full else area.sample), outcome.counts[area.unit]
+    least = area.floor if scope.full else max(1, int(area.sample * scope.share) if scope.share < 1 else area.sample)
+    done = outcome.counts[area.unit]
     missed = f"{area.name}: only {done:,} {area.unit}, where {least:,} are the least"
     outcome.expect(done >= least or bool(outcome.skipped), missed)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tests.ingesting import accounting
 from tests.torture import invariants, lakes, shim
-from tests.torture.nursery import Ended, Nursery
+from tests.torture.nursery import Ended, Nursery, lent
 from tests.torture.registry import Outcome
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def run(scope: Scope) -> Outcome:
         return found
     start, sound = lay_out(scope.folder / "start"), lay_out(scope.folder / "sound")
     lakes.again(sound)
-    with Nursery(scope.folder / "nursery") as nursery:
+    with lent(scope.folder / "nursery") as nursery:
         for case in scope.some(list(plan(nursery, start, scope.folder)), 24):
             found.counts["faults"] += 1
             folder = lakes.fresh(start, scope.folder / "case")

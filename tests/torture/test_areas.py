@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
 from tests.torture import circumstances, page, results
+from tests.torture.nursery import lending
+from tests.torture.outputs import LOADED
 from tests.torture.registry import AREAS, UNITS, Area, Outcome, Run, Scope, memory, run
 
-QUICK = [area for area in AREAS if area.name in ("F7", "F8", "F12", "F15")]
-"""Areas whose samples take seconds; the others take minutes: `python -m tests.torture --sample` runs them too."""
+SHARES = {
+    "F1": 0.15, "F3": 0.5, "F4": 0.5, "F6": 0.1, "F7": 1.0, "F8": 1.0, "F9": 0.5, "F11": 0.5, "F12": 1.0, "F13": 0.5,
+    "F14": 0.3, "F15": 1.0,
+}  # fmt: skip
+"""Areas of which seconds show something, and how much of their samples; all samples, whole, take minutes:
+`python -m tests.torture --sample`."""
+QUICK = [area for area in AREAS if area.name in SHARES]
 
 
+@pytest.fixture(scope="module")
+def _nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Start the process that has everything imported, once for all areas."""
+    with lending(tmp_path_factory.mktemp("nursery"), LOADED):
+        yield
+
+
+@pytest.mark.usefixtures("_nursery")
 @pytest.mark.parametrize("area", QUICK, ids=[area.name for area in QUICK])
 def test_a_sample_of_the_area_ends_as_expected(area: Area) -> None:
     """Every case of the sample has its expected result, and there are as many as the row promises."""
     with tempfile.TemporaryDirectory(dir=memory()) as folder:
-        found = run(area, Scope(Path(folder)))
+        found = run(area, Scope(Path(folder), share=SHARES[area.name]))
     for sentence in found.outcome.skipped:
         print(f"{area.name} not tried: {sentence}")
     assert found.outcome.failures == []
@@ -72,7 +88,7 @@ def test_circumstances_that_were_tried_are_not_tried_again(tmp_path: Path, monke
         (folder / "out").mkdir(parents=True)
         (folder / "out/answer").write_text(row["umask"])
 
-    monkeypatch.setattr(circumstances, "_start", start)
+    monkeypatch.setattr(circumstances, "start", start)
     usual = {"umask": ("022", "000", "077"), "order": ("as listed",), "packing": ("raw",), "block": ("1",)}
     monkeypatch.setattr(circumstances, "AXES", {**circumstances.AXES, "block": ("1",)})
     monkeypatch.setattr(circumstances, "_possible", lambda *_: {**usual, "workers": ("1", "2")})

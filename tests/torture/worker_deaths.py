@@ -10,7 +10,7 @@ from ettlog.lake import Lake
 from tests.ingesting import accounting
 from tests.torture import lakes
 from tests.torture.dying import DEATHS
-from tests.torture.nursery import Nursery
+from tests.torture.nursery import Nursery, lent
 from tests.torture.registry import Outcome
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def run(scope: Scope) -> Outcome:
     """Let a pool of two meet each death alone, and all of them in one ingest; a sample turns no core in vain."""
     found = Outcome()
     alone = [[name] for name in DEATHS] if scope.full else []
-    with Nursery(scope.folder / "nursery") as nursery:
+    with lent(scope.folder / "nursery") as nursery:
         for number, names in enumerate([*alone, list(DEATHS)[: scope.number(len(DEATHS), 4)]]):
             found.counts["faults"] += len(names)
             bad = _deadly(nursery, scope.folder / str(number), names, scope.number(*STALLED_S))
