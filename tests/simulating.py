@@ -81,8 +81,11 @@ def main() -> None:
     asked.add_argument("--scheduler", choices=("slurm", "kubernetes"), default="slurm")
     asked.add_argument("--faults", default="none,all")
     args = asked.parse_args()
-    print("| seed | faults | jobs | ETT true | ETT found | off by, points | GPU-h held | otherwise % | unflagged % | flagged % |")
-    print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
+    print(
+        "| seed | faults | jobs | ETT true | ETT found | off by, points | GPU-h held | otherwise % | unflagged % "
+        "| flagged % |\n|---|---|---|---|---|---|---|---|---|---|",
+        flush=True,
+    )
     for seed in range(args.first, args.first + args.seeds):
         shape = spec(
             jobs=args.jobs, models=args.models, ranks=args.ranks, elastic=0.1, scheduler=args.scheduler

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.assembly import minutes, segments, starts, stepping
+from tests.assembly import segments, starts, stepping
 from tests.tables import Log, fleet, record
 
 
