@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +23,6 @@ SPILL_MIB = 10 << 10
 """What that folder may hold of one connection where no setting says more; a disk that is full harms others too."""
 STORAGE = "v1.0.0"
 """Oldest DuckDB that can read the database files that are written."""
-COPIED = 500_000
-"""Most rows of facts that are always copied into memory, some hundred bytes each."""
-BYTES_PER_EVENT = 300
-"""What DuckDB holds of an event."""
 FEW = 2_000
 """Most rows that are given to the database as parameters."""
 ATTACHED = "snapshot"
@@ -204,74 +199,6 @@ def views(connection: duckdb.DuckDBPyConnection, folder: Path) -> set[str]:
             ) from error
         held.add(file.stem)
     return held
-
-
-def _parquet(con: duckdb.DuckDBPyConnection, paths: list[str], *, alike: bool) -> duckdb.DuckDBPyRelation:
-    import duckdb
-
-    try:
-        return con.read_parquet(paths, filename=True, hive_partitioning=False, union_by_name=not alike)
-    except duckdb.Error as error:
-        raise _unreadable(paths, error) from error
-
-
-def _unreadable(paths: list[str], error: Exception) -> LakeError:
-    return LakeError(
-        "data files of this lake cannot be read as Parquet",
-        where=str(Path(paths[0]).parent),
-        why=str(error).strip().splitlines()[0],
-        todo="run `ettlog check --lake LAKE`; ingest the logs into a new lake where it was made by somebody else",
-    )
-
-
-def _resolved(files: Iterable[Path]) -> Iterator[str]:
-    """Yield the paths of files in folders as the system knows these; a lake that is opened holds no links for files."""
-    folders: dict[str, str] = {}
-    for file in files:
-        folder, name = os.path.split(file)
-        if folder not in folders:
-            folders[folder] = os.path.realpath(folder)
-        yield f"{folders[folder]}/{name}"
-
-
-def fits(name: str, rows: int, memory_mib: int) -> bool:
-    """Tell whether the rows of a fact table are copied: nearly every relation reads the events, few the step lines."""
-    most = max(COPIED, (memory_mib << 18) // BYTES_PER_EVENT) if name == "event" else COPIED
-    return rows <= most
-
-
-def view(
-    con: duckdb.DuckDBPyConnection, name: str, files: Iterable[Path], *, copied: bool, alike: bool = False
-) -> None:
-    """Make the view over the data files of a fact table, or a copy of them; a file's name is its key, a column that it
-    lacks is null.
-
-    A view opens all its files each time that a question names it, and twice where their columns may differ: those of
-    files that are `alike` are told by the first one.
-    """
-    import duckdb
-
-    paths = list(_resolved(files))
-    columns = SHAPES[name].columns
-    if not paths:
-        copy_in(con, name, columns, None)
-        return
-    read = _parquet(con, paths, alike=alike)
-    present = set(read.columns)
-    casts = [
-        f"{ident(column) if column in present else 'NULL'}::{kind} AS {ident(column)}"
-        for column, kind in columns.items()
-        if column != "key"
-    ]
-    facts = read.project(", ".join(["parse_filename(filename, true) AS key", *casts]))
-    if not copied:
-        facts.create_view(name)
-        return
-    copy_in(con, name, {column: columns[column] for column in facts.columns}, None)
-    try:
-        facts.insert_into(name)
-    except duckdb.Error as error:
-        raise _unreadable(paths, error) from error
 
 
 def make(con: duckdb.DuckDBPyConnection, name: str, query: str) -> None:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ettlog import clocks, database, facts, markup, seams
+from ettlog import clocks, database, fact_files, facts, markup, seams
 from ettlog.errors import LakeError, UsageError
 from ettlog.facts import SHAPES
 from ettlog.keeping import Keeper
 from ettlog.relations import Relation, checks, named, relations, words
-from ettlog.schema import TABLES
 from ettlog.sink import ident
 
 if TYPE_CHECKING:
@@ -84,6 +83,8 @@ class Fleet:
     """Facts of a lake that nothing has asked for yet."""
     _keeper: Keeper | None = field(default=None, repr=False)
     _damage: LakeError | None = field(default=None, repr=False)
+    held: set[str] = field(default_factory=set, repr=False)
+    """Facts of a lake that are here before all others: they were taken from what is kept of them."""
 
     def __post_init__(self) -> None:
         """Make the vocabulary visible beside the facts; those of a lake are looked at when something needs them.
@@ -125,18 +126,15 @@ class Fleet:
         lake, config = self.lake, self.config
         assert lake is not None
         assert config is not None
-        memory = config.number("limits.memory") or database.MEMORY_MIB
-        for name in TABLES:
-            rows = sum(file.rows for table, _, file in lake.state.listed() if table == name)
-            copied, files = database.fits(name, rows, memory), [file for _, file in lake.files(name)]
-            database.view(self.connection, name, files, copied=copied, alike=lake.alike)
-        database.fill(self.connection, "source_fact", facts.source_rows(lake, config))
-        database.fill(self.connection, "line_fact", facts.line_rows(lake))
-        named = self.connection.execute(
-            "SELECT DISTINCT name FROM alloc WHERE name IS NOT NULL ORDER BY name"
-        ).fetchall()
-        database.fill(self.connection, "name_fact", facts.name_rows((name for (name,) in named), config))
+        if self._keeper is not None:
+            self._keeper.hold(self)
+        fact_files.see(self.connection, lake, config, self.memory_mib, self.held)
         self._reconcile()
+
+    @property
+    def memory_mib(self) -> int:
+        """Return what the database of this fleet may hold in memory, in MiB."""
+        return (self.config.number("limits.memory") if self.config else None) or database.MEMORY_MIB
 
     def _repr_html_(self) -> str:
         return markup.paragraphs(self._said())
@@ -179,12 +177,12 @@ class Fleet:
         frame: pl.DataFrame = self.ordered(name).pl()
         return frame
 
-    def ordered(self, name: str) -> duckdb.DuckDBPyRelation:
-        """Return a relation or a fact table as a query of DuckDB, its rows in a stable order."""
+    def ordered(self, name: str, table: str | None = None) -> duckdb.DuckDBPyRelation:
+        """Return a relation or a fact table as a query of DuckDB, rows in a stable order; or a `table` of its shape."""
         columns = self.shape(name)
         first = [column for column in _ORDER if column in columns]
         keys = [ident(column) for column in [*first, *(c for c in columns if c not in first)]]
-        return self.connection.table(name).order(", ".join(keys))
+        return self.connection.table(table or name).order(", ".join(keys))
 
     def shape(self, name: str) -> dict[str, str]:
         """Return column and SQL type of a relation or a fact table. Raise UsageError for an unknown name."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ettlog import database, kept, portions, renewal
+from ettlog import database, fact_files, kept, portions, renewal
 from ettlog.config import FLAG
 from ettlog.relations import checks, relations
+from ettlog.renewal import EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +74,14 @@ class Keeper:
         path, types = self.index.path(self.lake.path, name), self.index.files[name].types
         return database.load(fleet.connection, name, path, types)
 
+    def hold(self, fleet: Fleet) -> None:
+        """Put the events into the fleet's database from the one file that is kept of them, where that is current."""
+        file = self.index.files.get(EVENTS) if self.index else None
+        if self.index is None or file is None or not fact_files.fits(EVENTS, file.rows, fleet.memory_mib):
+            return
+        if database.load(fleet.connection, EVENTS, self.index.path(self.lake.path, EVENTS), file.types):
+            fleet.held.add(EVENTS)
+
     def _earlier(self) -> kept.Index | None:
         """Return the relations of other sources that are kept, where making all of them anew takes long."""
         lines = sum(file.rows for name, _, file in self.lake.state.listed() if name == "step")
@@ -86,3 +95,5 @@ class Keeper:
         for name in names():
             rows = fleet.ordered(name)
             yield kept.Writing(name, fleet.shape(name), rows.to_arrow_reader)
+        read = fact_files.as_read(fleet.connection, EVENTS)
+        yield kept.Writing(EVENTS, fleet.shape(EVENTS), fleet.ordered(EVENTS, read).to_arrow_reader)

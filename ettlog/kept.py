@@ -11,8 +11,9 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -151,8 +152,12 @@ def digest(lake: Lake, base: str) -> str:
     """Return the digest of all that shapes the relations: the sources, and all else by its digest."""
     found = hashlib.sha256(f"{base}\n".encode())
     for entry in lake.sources():
-        found.update(manifest.encode(replace(entry, supersedes=None, relation=None, was=())))
+        found.update(repr(_shaping(entry)).encode())
     return found.hexdigest()
+
+
+_shaping = attrgetter(*(name for name in manifest.FIELDS if name not in ("supersedes", "relation", "was")))
+"""What the manifest says of a source, without what it was before: nothing is made of that."""
 
 
 def base(config: Config, engine: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,7 +28,12 @@ _TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, shards.FOLDER, sha
 
 def data_path(lake: Path, table: str, key: str) -> Path:
     """Return where the facts of a source lie; `table` and `key` were checked when the manifest was read."""
-    return Path(f"{lake}/{table}/{key}{SUFFIX}")  # one path in place of three: a lake has thousands
+    return Path(_data_name(f"{lake}", table, key))
+
+
+def _data_name(lake: str, table: str, key: str) -> str:
+    """Return the same as a text: a lake has thousands of them, and a path costs ten times as much to make."""
+    return f"{lake}/{table}/{key}{SUFFIX}"
 
 
 @dataclass
@@ -68,7 +75,12 @@ class Lake:
 
     def files(self, table: str) -> list[tuple[str, Path]]:
         """Return (key, path) of the data files of a table, in the order of the sources' paths."""
-        return [(e.key, data_path(self.path, table, e.key)) for e in self.sources() if table in e.files]
+        return [(key, Path(name)) for key, name in self.names(table).items()]
+
+    def names(self, table: str) -> dict[str, str]:
+        """Return key -> path, as a text, of the data files of a table, in the order of the sources' paths."""
+        lake = f"{self.path}"
+        return {e.key: _data_name(lake, table, e.key) for e in self.sources() if table in e.files}
 
     @cached_property
     def alike(self) -> bool:
@@ -140,23 +152,26 @@ def _damaged(path: Path, damage: list[str]) -> LakeError:
     )
 
 
-def _size(path: Path) -> int:
+def _size(path: Path | str) -> int:
+    """Return the length of a file; of a link that of what it says, and -1 where there is none."""
     with contextlib.suppress(OSError):
-        return path.lstat().st_size
+        return os.lstat(path).st_size
     return -1
 
 
 def _damage(lake: Path, state: State, verify: bool) -> Iterator[str]:
+    folder = f"{lake}"
     for table, key, file in state.listed():
-        path = data_path(lake, table, key)
-        name = f"{table}/{key}{SUFFIX}"
-        size = _size(path)
-        if size < 0:
-            yield f"{name}: missing"
-        elif path.is_symlink() or size != file.bytes:
-            yield f"{name}: {size} bytes where the manifest says {file.bytes}"
-        elif verify and _sha256(path) != file.sha256:
-            yield f"{name}: its SHA-256 is not the manifest's"
+        path = _data_name(folder, table, key)
+        try:
+            seen = os.lstat(path)
+        except OSError:
+            yield f"{table}/{key}{SUFFIX}: missing"
+            continue
+        if stat.S_ISLNK(seen.st_mode) or seen.st_size != file.bytes:
+            yield f"{table}/{key}{SUFFIX}: {seen.st_size} bytes where the manifest says {file.bytes}"
+        elif verify and _sha256(Path(path)) != file.sha256:
+            yield f"{table}/{key}{SUFFIX}: its SHA-256 is not the manifest's"
 
 
 def _sha256(path: Path) -> str:

@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ettlog.errors import LakeError
@@ -69,7 +69,7 @@ class SourceEntry:
     """Paths of logs that were gone, and whose bytes this one began with: their entries end with this line."""
 
 
-_FIELDS = (
+FIELDS = (
     "op", "path", "key", "digest", "bytes", "lines", "n_lines", "files", "formats", "state", "inferences", "unmatched",
     "hints", "first_us", "last_us", "clock", "parser", "rules", "text", "supersedes", "relation", "of",
     "was",
@@ -80,7 +80,7 @@ _NULLABLE = ("first_us", "last_us", "supersedes", "relation", "of")
 def encode(entry: SourceEntry) -> bytes:
     """Return the line of an entry, newline included: fixed field order, sorted maps, ASCII, CRC-32 of all before it."""
     record: dict[str, Any] = {"v": LAKE_VERSION}
-    for name in _FIELDS:
+    for name in FIELDS:
         value = getattr(entry, name)
         if value is None or (value == "" and name != "path") or (name == "was" and not value):
             continue
@@ -131,7 +131,7 @@ def _too_new(version: int) -> LakeError:
 
 
 def _entry(record: dict[str, Any]) -> SourceEntry:
-    values = {name: record[name] for name in _FIELDS if name in record}
+    values = {name: record[name] for name in FIELDS if name in record}
     try:
         values["files"] = {table: _data_file(table, item) for table, item in values.get("files", {}).items()}
         values["inferences"] = tuple(str(text) for text in values.get("inferences", ()))
@@ -184,7 +184,7 @@ def safe_path(path: object) -> bool:
     """Tell whether a source path is relative, plain and stays inside its folder."""
     if not isinstance(path, str) or not path or "\0" in path or path.startswith("/"):
         return False
-    return ".." not in PurePosixPath(path).parts
+    return ".." not in path.split("/")
 
 
 @dataclass

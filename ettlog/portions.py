@@ -9,13 +9,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ettlog import database, facts, renewal, seams, shifts
+from ettlog import database, fact_files, facts, renewal, seams, shifts
 from ettlog.relations import relations
 from ettlog.sink import ident
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from ettlog.fleet import Fleet
     from ettlog.kept import Index
@@ -56,7 +55,7 @@ def assemble(fleet: Fleet, names: Iterable[str], most: int | None = None, earlie
     Of jobs that are what they were in `earlier`, kept relations of other sources, the rows are taken from there.
     """
     names = tuple(names)
-    memory = (fleet.config.number("limits.memory") if fleet.config else None) or database.MEMORY_MIB
+    memory = fleet.memory_mib
     most = most or lines(memory)
     few = fleet.lake and sum(file.rows for name, _, file in fleet.lake.state.listed() if name == "step") <= most
     if few and earlier is None:
@@ -70,7 +69,7 @@ def assemble(fleet: Fleet, names: Iterable[str], most: int | None = None, earlie
     fleet.connection.execute("CREATE TEMP TABLE every AS SELECT job FROM launch UNION SELECT job FROM _held")
     if renews:
         renewal.carry(fleet, wanted)
-    files = dict(fleet.lake.files("step")) if fleet.lake else {}
+    files = fleet.lake.names("step") if fleet.lake else {}
     for number in _deal(fleet, most):
         part = _part(fleet, number, needed, files, memory // 2)
         part.assemble(wanted)
@@ -104,7 +103,7 @@ def _deal(fleet: Fleet, most: int) -> list[int]:
     return [number for (number,) in rows]
 
 
-def _part(fleet: Fleet, number: int, needed: Iterable[str], files: Mapping[str, Path], memory_mib: int) -> Fleet:
+def _part(fleet: Fleet, number: int, needed: Iterable[str], files: Mapping[str, str], memory_mib: int) -> Fleet:
     """Return a fleet over the jobs of one portion, with all that relations behind step lines need.
 
     `files` are those of the step lines of all sources, by key.
@@ -117,7 +116,7 @@ def _part(fleet: Fleet, number: int, needed: Iterable[str], files: Mapping[str, 
         if name == "step" and fleet.lake:
             keys = fleet.connection.execute("SELECT DISTINCT key" + _KEYS, {"number": number}).fetchall()
             mine = [files[key] for (key,) in sorted(keys) if key in files]
-            database.view(con, name, mine, copied=False, alike=fleet.lake.alike)  # they are read once
+            fact_files.view(con, name, mine, copied=False, alike=fleet.lake.alike)  # they are read once
             shifts.again(fleet.connection, con, name)
             seams.again(fleet.connection, con, name)
             continue

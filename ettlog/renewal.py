@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ettlog import database
+from ettlog import database, fact_files
 from ettlog.lifecycle import COMPILATION
 from ettlog.sink import ident
 
@@ -26,6 +26,8 @@ OF_SOURCE = ("_stepped", "_ramp")
 """What is made of the step lines of one source alone."""
 FACTS = ("event", "step")
 """What these read."""
+EVENTS = "event"
+"""The fact table that is kept beside the relations, as one file: a day later the lake has thousands to open."""
 KEPT = tuple(sorted({*READ, *OF_SOURCE, "_seam", "source", "skew"} - {"step"}))
 """What must be kept to renew."""
 WAS = "was_"
@@ -46,6 +48,8 @@ def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[
         path, types = earlier.path(fleet.lake.path, name), earlier.files[name].types
         if not database.load(fleet.connection, WAS + name, path, types):
             return False
+    part = _new(fleet)
+    _take_events(fleet, earlier, part)
     fleet.assemble(["skew", "source", "_seam"])
     shifts = "SELECT shift_us FROM skew UNION ALL SELECT shift_us FROM was_skew"
     if any(shift is not None for (shift,) in fleet.connection.execute(shifts).fetchall()):
@@ -53,23 +57,45 @@ def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[
     for one, other in (("_seam", WAS + "_seam"), (WAS + "_seam", "_seam")):
         if fleet.connection.execute("FROM " + ident(one) + " EXCEPT ALL FROM " + ident(other)).fetchall():
             return False
-    _of_sources(fleet)
+    _of_sources(fleet, part)
     return True
 
 
-def _of_sources(fleet: Fleet) -> None:
-    """Make `OF_SOURCE` of what they were and the lines of new sources: a source's key is the hash of its content."""
+def _new(fleet: Fleet) -> Fleet:
+    """Return a fleet over the lines of new sources: a source's key is the hash of its content."""
     assert fleet.lake is not None
     before = {key for (key,) in fleet.connection.execute("SELECT key FROM was_source").fetchall()}
     con = database.connect(fleet.lake.path)
     for table in FACTS:
-        files = [file for key, file in fleet.lake.files(table) if key not in before]
-        database.view(con, table, files, copied=False, alike=fleet.lake.alike)
-    part = type(fleet)(con, fleet.config, fleet.lake, {*FACTS})
+        files = [file for key, file in fleet.lake.names(table).items() if key not in before]
+        fact_files.view(con, table, files, copied=False, alike=fleet.lake.alike)
+    return type(fleet)(con, fleet.config, fleet.lake, {*FACTS})
+
+
+def _take_events(fleet: Fleet, earlier: Index, part: Fleet) -> None:
+    """Have the events of sources that are still there from the file that is kept of them, those of others from `part`.
+
+    They are what the files of the lake say, clocks and launches as each alone tells them. Where they are too many to be
+    held, nothing is done, and those files are opened.
+    """
+    assert fleet.lake is not None
+    file = earlier.files.get(EVENTS)
+    if file is None or not fact_files.fits(EVENTS, file.rows, fleet.memory_mib):
+        return
+    con = fleet.connection
+    if database.load(con, EVENTS, earlier.path(fleet.lake.path, EVENTS), file.types):
+        gone = "DELETE FROM event WHERE key NOT IN (SELECT unnest(?::VARCHAR[]))"
+        con.execute(gone, [[*fleet.lake.state.owners]])
+        database.add(con, EVENTS, file.types, part.connection.table(EVENTS).to_arrow_table())
+        fleet.held.add(EVENTS)
+
+
+def _of_sources(fleet: Fleet, part: Fleet) -> None:
+    """Make `OF_SOURCE` of what they were and the lines of new sources."""
     part.assemble(OF_SOURCE)
     for name in OF_SOURCE:
         fleet.add(name, part)
-    con.close()
+    part.connection.close()
     for name in OF_SOURCE:
         kept = " FROM " + WAS + name + " WHERE key IN (SELECT key FROM source)"
         fleet.connection.execute("INSERT INTO " + ident(name) + " SELECT *" + kept)
@@ -79,6 +105,8 @@ _FED = """
 SELECT DISTINCT l.job, s.key, s.path, s.stream, s.part_no, s.launches_before, s.name
 FROM was__stream AS s JOIN was_launch AS l ON l.stream = s.stream
 """
+_OF_KEY = ("path", "stream", "part_no")
+"""Columns that follow from the key of a source: `_FED` compares them once for each source, not for each event."""
 _AGAIN = """
 SELECT DISTINCT l.job, a.*
 FROM was__again AS a JOIN was__stream AS s ON s.key = a.key JOIN was_launch AS l ON l.stream = s.stream
@@ -87,6 +115,13 @@ _RAN = "SELECT DISTINCT h.job, r.* FROM was__ran AS r JOIN was__held AS h ON h.r
 _NUMBERS = """
 WITH was AS (SELECT DISTINCT gid, job, k FROM was_launch), now AS (SELECT DISTINCT gid, job, k FROM launch)
 """
+_DIFFER = """
+INSERT INTO changed SELECT DISTINCT job FROM (
+  SELECT * EXCLUDE (n) FROM (SELECT *, 1 AS n FROM ({now}) UNION ALL SELECT *, -1 FROM ({was}))
+  GROUP BY ALL HAVING sum(n) <> 0
+)
+"""
+"""The jobs of rows that are not as often on both sides: one pass, a fifth of the time of EXCEPT ALL both ways."""
 _CLEAN = "(SELECT job FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL))"
 
 
@@ -97,8 +132,7 @@ def carry(fleet: Fleet, wanted: Iterable[str]) -> None:
     told = ["SELECT " + _columns(fleet, name) + " FROM " + WAS + name for name in OF_JOB]
     for was in (*told, _FED, _AGAIN, _RAN):
         now = was.replace(WAS, "")
-        con.execute("INSERT INTO changed SELECT job FROM (" + was + " EXCEPT ALL " + now + ")")
-        con.execute("INSERT INTO changed SELECT job FROM (" + now + " EXCEPT ALL " + was + ")")
+        con.execute(_DIFFER.format(now=now, was=was))
     for name in wanted:
         fleet.take(name, _NUMBERS + "SELECT " + _renumbered(fleet, name))
     con.execute("DELETE FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL)")
@@ -107,8 +141,9 @@ def carry(fleet: Fleet, wanted: Iterable[str]) -> None:
 
 
 def _columns(fleet: Fleet, name: str) -> str:
-    """Return the columns of a table without the number of the start over all jobs."""
-    return ", ".join(ident(column) for column in fleet.shape(name) if column != "gid")
+    """Return the columns of a table but for the number of the start over all jobs, and what a source alone decides."""
+    told = _OF_KEY if "key" in fleet.shape(name) else ()
+    return ", ".join(ident(column) for column in fleet.shape(name) if column not in ("gid", *told))
 
 
 def _renumbered(fleet: Fleet, name: str) -> str:

@@ -24,6 +24,8 @@ T = TypeVar("T")
 PART = 1 << 40
 """Lines of the next file of a log are counted from here on."""
 TABLE = "seam_fact"
+BELOW = "_part"
+"""Behind the name of a fact table below the launches that are numbered over the whole log."""
 _VIEW = " AS SELECT r.* REPLACE (CAST(coalesce(f.launch, r.launch) AS INTEGER) AS launch) FROM "
 _ON = " AS r LEFT JOIN seam_fact AS f ON f.key = r.key AND r.line >= f.begin_line AND r.line < f.end_line"
 VIEWS = {
@@ -108,7 +110,7 @@ def again(whole: duckdb.DuckDBPyConnection, con: duckdb.DuckDBPyConnection, tabl
 def _replace(con: duckdb.DuckDBPyConnection, name: str) -> None:
     found = con.execute("SELECT table_type FROM information_schema.tables WHERE table_name = ?", [name]).fetchall()
     kind = "VIEW" if found[0][0] == "VIEW" else "TABLE"
-    con.execute(f"ALTER {kind} {ident(name)} RENAME TO {ident(name + '_part')}")
+    con.execute(f"ALTER {kind} {ident(name)} RENAME TO {ident(name + BELOW)}")
     con.execute(VIEWS[name])
 
 

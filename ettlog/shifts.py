@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
+READ = "_read"
+"""Behind the name of a fact table below its shifts."""
 FIRST, LAST = -(1 << 62), 1 << 62
 """Instants before and behind all others."""
 
@@ -117,9 +119,7 @@ def apply(con: duckdb.DuckDBPyConnection, shifts: list[Shift]) -> None:
 
 def _replace(con: duckdb.DuckDBPyConnection, table: str) -> None:
     kind = con.execute("SELECT table_type FROM information_schema.tables WHERE table_name = ?", [table]).fetchall()
-    con.execute(
-        f"ALTER {'VIEW' if kind[0][0] == 'VIEW' else 'TABLE'} {ident(table)} RENAME TO {ident(table + '_read')}"
-    )
+    con.execute(f"ALTER {'VIEW' if kind[0][0] == 'VIEW' else 'TABLE'} {ident(table)} RENAME TO {ident(table + READ)}")
     con.execute(VIEWS[table])
 
 

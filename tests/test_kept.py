@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import ettlog
-from ettlog import database, durable, keeping, kept
+from ettlog import durable, fact_files, keeping, kept
 from ettlog.config import Config
 from ettlog.fleet import Fleet
 from ettlog.ingest import IngestOptions, ingest
@@ -58,7 +58,7 @@ def test_facts_seen_where_they_lie_are_those_that_were_copied(bare: Path, monkey
     kind = "SELECT table_type FROM information_schema.tables WHERE table_name = 'event'"
     found = []
     for copied in (True, False):
-        monkeypatch.setattr(database, "fits", lambda *_, copied=copied: copied)
+        monkeypatch.setattr(fact_files, "fits", lambda *_, copied=copied: copied)
         fleet = ettlog.open(bare, Config())
         tables = [fleet.sql(f"SELECT * FROM {name} ORDER BY ALL") for name in ("event", "step", "alloc", "ledger")]
         found.append((tables, fleet.connection.execute(kind).fetchall()))
@@ -81,7 +81,7 @@ def test_as_many_events_are_copied_as_fit_into_a_quarter_of_the_memory(
     name: str, rows: int, memory_mib: int, copies: bool
 ) -> None:
     """Half a million rows always are; more only of events, which nearly every relation reads."""
-    assert database.fits(name, rows, memory_mib) is copies
+    assert fact_files.fits(name, rows, memory_mib) is copies
 
 
 def test_files_of_one_version_are_alike(full: Path) -> None:
@@ -229,7 +229,7 @@ def test_same_logs_same_bytes(bare: Path, full: Path, tmp_path: Path) -> None:
     lake = copied(bare, tmp_path)
     ettlog.open(lake, Config()).table("job")
     assert kept_files(lake) == kept_files(full)
-    assert len(kept_files(lake)) == len(keeping.names()) + 1
+    assert len(kept_files(lake)) == len(keeping.names()) + 2  # the events, and the index
 
 
 def _torn(index: Path) -> None:

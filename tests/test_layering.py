@@ -35,7 +35,7 @@ LAYERS = (
     | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "ready", "nursery"}
     | {"held", "beginnings", "together"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
-    | {"seams", "portions", "renewal"},
+    | {"fact_files", "seams", "portions", "renewal"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "support", "explain", "lacks"}
@@ -52,7 +52,7 @@ LAYERS = (
 """Top-level modules and packages, lowest first; a module imports from its own layer and from those below."""
 
 ONLY = {
-    "duckdb": {"ettlog.fleet", "ettlog.database"},
+    "duckdb": {"ettlog.fleet", "ettlog.database", "ettlog.fact_files"},
     "click": {"ettlog.cli"},
     "rich": {"ettlog.cli"},
     "matplotlib": {"ettlog.plot"},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 PACKED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 LOG_ENDINGS = (".log", ".out", ".err", ".txt", ".output", ".stdout", ".stderr", ".json", ".jsonl", ".csv", ".acct")
@@ -67,14 +66,14 @@ def is_document(path: str) -> bool:
 
 def take_apart(path: str, node: str = "") -> Named:
     """Read a source's path; `node` is a node name its lines tell, so that it is known when the file's name holds it."""
-    pure = PurePosixPath(path)
-    folders, in_folder = _folders(list(pure.parts[:-1]))
-    stem, in_name, ending = _file(pure.name)
+    *above, last = [part for part in path.split("/") if part not in ("", ".")] or [""]  # as a path has them, cheaper
+    folders, in_folder = _folders(above)
+    stem, in_name, ending = _file(last)
     stem = _tokens(stem, in_name, node)
     bare = "" if TELEMETRY.fullmatch(stem) else _allocation(stem, in_name)
     below = folders[1:] or folders
     generic = not bare or GENERIC.fullmatch(bare) is not None
-    job = "/".join(below if generic else [*folders[1:], bare]) or bare or pure.name
+    job = "/".join(below if generic else [*folders[1:], bare]) or bare or last
     stream = "/".join([*folders, (stem or "rank") + ending])
     return Named(job, not (generic and below), stream, in_name, in_folder)
 
