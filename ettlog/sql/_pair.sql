@@ -35,13 +35,27 @@ timed AS (
   -- a load without stamps took what its timer says, up to the next stamp
   SELECT * FROM near WHERE kind = 'timer' AND name = 'load-checkpoint' AND duration_us > 0
 ),
-lined AS (
+told AS (
   SELECT job, k, part, edge, at_us, dated, evidence, path, line FROM edged WHERE edge <> 'both'
+),
+tried AS (
+  SELECT p.gid, t.at_us FROM told AS t JOIN _placed AS p ON p.job = t.job AND p.k = t.k WHERE t.part = 'evaluation'
+),
+mixed AS (
+  SELECT gid, at_us, 1 AS edge FROM tried
   UNION ALL
-  -- an evaluation that only prints its results began with the last step line before it
-  SELECT p.job, p.k, 'evaluation', 'line', w.end_us, FALSE, NULL, '', 0
-  FROM _work AS w JOIN _placed AS p ON p.gid = w.gid
-  WHERE p.job IN (SELECT job FROM edged WHERE part = 'evaluation')
+  SELECT gid, end_us, 0 FROM _work WHERE gid IN (SELECT gid FROM tried)
+),
+beside AS (
+  SELECT gid, at_us, edge, lag(edge) OVER w AS edge_back, lead(edge) OVER w AS edge_next FROM mixed WINDOW w AS (PARTITION BY gid ORDER BY at_us, edge)
+),
+lined AS (
+  SELECT * FROM told
+  UNION ALL
+  -- an evaluation that only prints its results began with the last step line before it; lines that stand beside none tell nothing
+  SELECT p.job, p.k, 'evaluation', 'line', b.at_us, FALSE, NULL, '', 0
+  FROM beside AS b JOIN _placed AS p ON p.gid = b.gid
+  WHERE b.edge = 0 AND (b.edge_back = 1 OR b.edge_next = 1)
 ),
 turned AS (
   SELECT *, CASE WHEN edge <> 'end' AND coalesce(lag(edge) OVER w, 'end') <> 'begin'

@@ -48,19 +48,19 @@ asked AS (
 ),
 mixed AS (
   -- an undated end carries the request's own instant and tells nothing
-  SELECT job, k, step, at_us, evidence, CASE WHEN done_us > at_us THEN done_us END AS done_us, staged_us, written_us,
+  SELECT p.gid, a.step, a.at_us, a.evidence, CASE WHEN a.done_us > a.at_us THEN a.done_us END AS done_us, a.staged_us, a.written_us,
     CAST(NULL AS BIGINT) AS resumes_us, CAST(NULL AS BIGINT) AS line_us, 1 AS place
-  FROM asked
+  FROM asked AS a JOIN _placed AS p ON p.job = a.job AND p.k = a.k
   UNION ALL
-  SELECT p.job, p.k, w.step, NULL, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), w.end_us, 0
-  FROM _work AS w JOIN _steady AS s ON s.gid = w.gid JOIN _placed AS p ON p.gid = w.gid
-  WHERE p.job IN (SELECT job FROM asked)
+  SELECT w.gid, w.step, NULL, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), w.end_us, 0
+  FROM _work AS w JOIN _steady AS s ON s.gid = w.gid
+  WHERE w.gid IN (SELECT p.gid FROM asked AS a JOIN _placed AS p ON p.job = a.job AND p.k = a.k)
 ),
 next AS (
   -- a save of step n comes behind the line of step n; the first line behind it bounds the wait
   SELECT *, first_value(line_us IGNORE NULLS) OVER w AS next_line_us, first_value(resumes_us IGNORE NULLS) OVER w AS next_us
   FROM mixed
-  WINDOW w AS (PARTITION BY job, k ORDER BY step, place, at_us, line_us, resumes_us ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+  WINDOW w AS (PARTITION BY gid ORDER BY step, place, at_us, line_us, resumes_us ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
 ),
 left_at AS (
   SELECT job, k, min(at_us) AS at_us FROM mark WHERE kind = 'train_end' GROUP BY job, k
@@ -69,9 +69,9 @@ newest AS (
   SELECT job, k, max(at_us) AS at_us FROM asked GROUP BY job, k
 ),
 stepped AS (
-  SELECT p.job, p.k, max(w.end_us) AS end_us, max(w.step) AS step FROM _work AS w JOIN _placed AS p ON p.gid = w.gid GROUP BY p.job, p.k
+  SELECT gid, max(end_us) AS end_us, max(step) AS step FROM _work GROUP BY gid
 )
-SELECT n.job, n.k,
+SELECT p.job, p.k,
   -- a start that ends well makes its last save behind its last step, whether or not it says before that it leaves the loop; clocks of
   -- two nodes may tell it before the step's end, its number does not
   CASE WHEN e.at_us <= n.at_us OR (t.end_state = 'completed' AND (n.at_us >= w.end_us OR n.step >= w.step) AND coalesce(o.at_us < e.at_us, TRUE)) THEN 'final_save' ELSE 'save_stall' END AS part, n.at_us AS begin_us,
@@ -80,9 +80,9 @@ SELECT n.job, n.k,
     ELSE least(n.done_us, n.next_us) END, n.written_us, p.last_us), t.failed_us)) AS end_us,
   n.done_us IS NULL OR (p.steps_cut AND n.step >= w.step) AS inferred, n.evidence
 FROM next AS n
-JOIN _placed AS p ON p.job = n.job AND p.k = n.k
-JOIN _start AS t ON t.job = n.job AND t.k = n.k
-LEFT JOIN left_at AS e ON e.job = n.job AND e.k = n.k
-LEFT JOIN stepped AS w ON w.job = n.job AND w.k = n.k
-LEFT JOIN newest AS o ON o.job = n.job AND o.k = n.k
+JOIN _placed AS p ON p.gid = n.gid
+JOIN _start AS t ON t.job = p.job AND t.k = p.k
+LEFT JOIN left_at AS e ON e.job = p.job AND e.k = p.k
+LEFT JOIN stepped AS w ON w.gid = n.gid
+LEFT JOIN newest AS o ON o.job = p.job AND o.k = p.k
 WHERE n.place = 1
