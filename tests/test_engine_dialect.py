@@ -26,7 +26,7 @@ TRAPS: dict[str, tuple[str, Any]] = {
         [(13_500_000_000_000_000,)],
     ),
     "products are of 128 bits": (
-        f"SELECT CAST(sum(CAST({BIG} AS HUGEINT) * x) // 9 AS BIGINT) AS n FROM (SELECT 4 AS x UNION ALL SELECT 5) AS v",
+        f"SELECT CAST(sum(CAST({BIG} AS HUGEINT) * x) // 9 AS BIGINT) AS n FROM (SELECT 4 AS x UNION ALL SELECT 5) v",
         [(BIG,)],
     ),
     "halves go to even numbers": ("SELECT CAST(round_even(CAST(2.5 AS DOUBLE), 0) AS BIGINT) AS n", [(2,)]),
