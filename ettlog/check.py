@@ -75,7 +75,7 @@ def examine(fleet: Fleet) -> list[pl.DataFrame]:
 
     from ettlog.unsaid import unsaid
 
-    us = ((pl.col("end_us") - pl.col("begin_us")) * pl.col("gpus").fill_null(1)).sum().cast(pl.Float64)
+    us = ((pl.col("end_us") - pl.col("begin_us")).cast(pl.Int128) * pl.col("gpus").fill_null(1)).sum().cast(pl.Float64)
     spent = fleet.table("segment").group_by("job").agg(gpu_hours=us / MICROS_PER_HOUR)
     # a finding about a start names its job before the number of the start
     named = pl.col("subject").str.replace(r" start \d+$", "")

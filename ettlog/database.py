@@ -202,7 +202,8 @@ def views(connection: duckdb.DuckDBPyConnection, folder: Path) -> set[str]:
 
 
 def make(con: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
-    """Make a table of a query; raise LakeError where neither memory nor the folder for the rest can hold it."""
+    """Make a table of a query; raise LakeError where neither memory nor the folder for the rest can hold it, or a
+    number in the facts is too large to compute with."""
     import duckdb
 
     try:
@@ -213,6 +214,13 @@ def make(con: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
             where=f"relation {name}",
             why=(str(error).strip().splitlines() or ["the system gives no more memory"])[0],
             todo="allow more with --memory-limit SIZE or limits.spill_size, or name a larger disk with --spill FOLDER",
+        ) from error
+    except (duckdb.OutOfRangeException, duckdb.ConversionException) as error:
+        raise LakeError(
+            "a number in the facts is too large to compute with",
+            where=f"relation {name}",
+            why=str(error).strip().splitlines()[0],
+            todo="find its log in the tables event, step and alloc with `ettlog sql`, and ingest without it",
         ) from error
 
 

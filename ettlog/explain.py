@@ -118,7 +118,7 @@ SOME = 5
 def _weighed(segment: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
-    us = (pl.col("end_us") - pl.col("begin_us")) * pl.col("gpus").fill_null(1)
+    us = (pl.col("end_us") - pl.col("begin_us")).cast(pl.Int128) * pl.col("gpus").fill_null(1)
     return segment.with_columns(gpu_hours=us.cast(pl.Float64) / MICROS_PER_HOUR)
 
 

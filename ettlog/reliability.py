@@ -63,6 +63,11 @@ def reliability(
     rows = [
         row for event in RECOVERY_KINDS for row in _rows(held, lost.filter(pl.col("event") == event), event, by, gpus)
     ]
+    if not rows:
+        raise NoDataError(
+            "nothing failed, so no cause has a rate", where="relation start",
+            why="no start ended by a failure or a preemption here", todo="ask for the rates by model or by cluster",
+        )  # fmt: skip
     return pl.DataFrame(rows, infer_schema_length=None).sort("event", "count", by, descending=[False, True, False])
 
 
@@ -73,7 +78,7 @@ def exposures(timeline: Timeline, span: Window, names: list[str]) -> pl.DataFram
     rows = ett_sums.rows(timeline, span, settle({}))
     known = pl.col("job").is_in(names) & pl.col("job").is_in(timeline.start["job"].unique().to_list())
     wall = pl.col("end_us") - pl.col("begin_us")
-    sums = [wall.sum().alias("wall_us"), (wall * pl.col("gpus")).sum().alias("gpu_us")]
+    sums = [wall.sum().alias("wall_us"), (wall.cast(pl.Int128) * pl.col("gpus")).sum().alias("gpu_us")]
     return rows.filter(known).group_by("job", "model", "cluster").agg(sums).sort("job", "cluster")
 
 

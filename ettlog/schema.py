@@ -107,6 +107,11 @@ RECORDS: dict[str, str] = {
 }
 """What a row of the `alloc` table can be about: the values of `record`. Only jobs and tasks hold hardware."""
 
+MOST_GPUS = 1_000_000
+"""GPUs of one job or allocation; who prints more is not believed. The SQL of the relations holds these numbers too."""
+MOST_STEP_US = 864_000_000_000
+"""Duration of one step, ten days; what is printed beyond is not believed."""
+
 TABLES: dict[str, tuple[Column, ...]] = {"event": EVENT, "step": STEP, "alloc": ALLOC}
 
 

@@ -17,6 +17,8 @@ STEP, REPLAY, ABANDONED, *_ = LOOP_PARTS
 EXCESS = next(part.part for part in PART_BY_NAME.values() if "estimate" in part.meaning)
 QUEUE, PLACEMENT = (part.part for part in PARTS if part.component == PART_BY_NAME["queue"].component)
 GAP, OTHER = PART_BY_NAME["gap"].part, PART_BY_NAME["other"].part
+MOST_US = 10**18
+"""GPU time of one segment beyond which it is not believed: thirty thousand years of a GPU."""
 COLUMNS = ("unsaid", "subject", "detail", "gpu_us", "todo")
 
 
@@ -65,8 +67,8 @@ def _facts(fleet: Fleet) -> Facts:
 
     names = ("segment", "start", "job", "checkpoint", "allocation", "source")
     frames = {name: fleet.table(name) for name in names}
-    us = (pl.col("end_us") - pl.col("begin_us")) * pl.col("gpus").fill_null(1)
-    frames["segment"] = frames["segment"].with_columns(us.cast(pl.Int64).alias("gpu_us"))
+    us = (pl.col("end_us") - pl.col("begin_us")).cast(pl.Int128) * pl.col("gpus").fill_null(1)
+    frames["segment"] = frames["segment"].with_columns(us.clip(upper_bound=MOST_US).cast(pl.Int64).alias("gpu_us"))
     return Facts(**frames)
 
 

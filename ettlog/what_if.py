@@ -129,6 +129,8 @@ def _factor(value: float, where: str, *, above: bool = False) -> float:
 
 def _run(rows: pl.DataFrame, change: Change) -> Run:
     """Run one job again, and say where the difference in wall hours lies."""
+    import polars as pl
+
     now, then = _launches(rows, {}), _launches(rows, change.factors, warm_cache=change.warm)
     direct, repeated, other = _plain(now, then)
     effective = exact_sum(one.effective for one in now)
@@ -138,7 +140,7 @@ def _run(rows: pl.DataFrame, change: Change) -> Run:
     if not math.isfinite(saved):
         saved, meets, direct, repeated, other = math.nan, met, 0.0, 0.0, 0.0
     us = int((rows["end_us"] - rows["begin_us"]).sum())
-    held = int(((rows["end_us"] - rows["begin_us"]) * rows["gpus"]).sum()) / us
+    held = int(((rows["end_us"] - rows["begin_us"]).cast(pl.Int128) * rows["gpus"]).sum()) / us
     wall = us / ett_sums.MICROS_PER_HOUR
     return Run(rows["model"][0] or "", held, effective, wall, saved, direct, repeated, other, met, meets)
 

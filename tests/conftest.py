@@ -11,20 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
 
-from tests import float_sums
+from tests import examples, float_sums
 
 if TYPE_CHECKING:
     from ettlog.fleet import Fleet
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# A build must give the same verdict twice, so examples are fixed; HYPOTHESIS_PROFILE=deep looks for new ones.
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.register_profile("deep", max_examples=2_000, deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
-
+examples.load()
 float_sums.watch()
 
 

@@ -15,6 +15,7 @@ from ettlog.attribute import METHODS, attribute_ledger, causes
 from ettlog.attribute.frames import CREDIT
 from ettlog.attribute.methods import Factors
 from ettlog.attribute.tiers import TIERS
+from tests.examples import few
 from tests.ledgers import ledger, start
 
 NAMES = [method.__name__ for method in METHODS]
@@ -211,7 +212,7 @@ rollouts = [{ model = "[uvw]", since = 2026-04-01 }]
 
 
 @pytest.mark.parametrize("method", NAMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(rows=STARTS, basis=st.sampled_from(["work", "wall"]))
 def test_any_panel_adds_up(method: str, rows: list[Any], basis: str) -> None:
     """Zeros, entrants, leavers, migrations, unknown kinds, staggered rollouts: rows still sum to the change."""

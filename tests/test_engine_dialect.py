@@ -25,6 +25,10 @@ TRAPS: dict[str, tuple[str, Any]] = {
         f"SELECT sum({BIG // 2} * x) // 1000 AS n FROM (SELECT 1 AS x UNION ALL SELECT 2) AS v",
         [(13_500_000_000_000_000,)],
     ),
+    "products are of 128 bits": (
+        f"SELECT CAST(sum(CAST({BIG} AS HUGEINT) * x) // 9 AS BIGINT) AS n FROM (SELECT 4 AS x UNION ALL SELECT 5) v",
+        [(BIG,)],
+    ),
     "halves go to even numbers": ("SELECT CAST(round_even(CAST(2.5 AS DOUBLE), 0) AS BIGINT) AS n", [(2,)]),
     "an end is the end of the text": (
         "SELECT regexp_replace('a/b' || chr(10), '[^/]*$', '') AS n, regexp_matches('a' || chr(10), '^a$') AS m",

@@ -15,6 +15,7 @@ from ettlog.parse import scan as scanning
 from ettlog.parse.format import FormatSet, Pattern, load_all
 from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.uniform import NOTHING, prove
+from tests.examples import few
 
 FORMATS = load_all()
 STEPS = [one for one in FORMATS.patterns if one.kind == KIND_BY_NAME["step"].kind]
@@ -77,7 +78,9 @@ def _logs(draw: st.DrawFn) -> str:
 
 @given(text=_logs(), zone=st.sampled_from((None, "Europe/Paris", "UTC")))
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=few(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_templates_read_what_regexes_read(text: str, zone: str | None, by_regex: FormatSet, tmp_path: Path) -> None:
     """Over generated logs of all step patterns the fast way and the regexes agree in every column of every row."""

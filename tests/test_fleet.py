@@ -250,3 +250,11 @@ def test_relations_that_do_not_fit_into_memory_say_what_to_do() -> None:
         database.make(connection, "much", "SELECT list(range) AS every FROM range(5000000)")
     assert caught.value.where == "relation much"
     assert "--memory-limit" in caught.value.todo and "--spill" in caught.value.todo
+
+
+def test_a_number_that_is_too_large_is_an_error_in_four_parts() -> None:
+    """A relation whose numbers leave 64 bits is no defect of the program: it says which one, and where to look."""
+    with pytest.raises(LakeError, match="too large to compute with") as caught:
+        database.make(database.connect(None), "wide", "SELECT 9223372036854775807 * x AS n FROM range(2, 4) AS r(x)")
+    assert caught.value.where == "relation wide"
+    assert "Overflow" in caught.value.why

@@ -15,6 +15,7 @@ from ettlog.parse import jsonl, records
 from ettlog.parse.blocks import open_source
 from ettlog.parse.gather import cause_of, exact, shown
 from ettlog.parse.parsed import ScanOptions
+from tests.examples import few
 from tests.telemetry import BASE, SECOND, read, reader_names, steps, write
 
 STEP = {"step": 7.0, "perf/step_time_seconds": 0.25}
@@ -97,7 +98,7 @@ def test_steps_none_keeps_no_step(tmp_path: Path) -> None:
     assert (parsed.steps.num_rows, parsed.lines) == (0, {"matched": 1})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=few(40), deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes_behind_a_known_head_raise_nothing(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     """Any bytes in, no exception out: the lines add up, whatever follows a first record that a reader knows."""
@@ -136,7 +137,7 @@ def test_no_reader_claims_arbitrary_bytes_with_an_error(data: bytes) -> None:
         assert reader.sniff(data, ScanOptions()) in (True, False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(st.lists(st.binary(max_size=60).filter(lambda text: b"\n" not in text), max_size=20), st.booleans())
 def test_lines_are_cut_as_python_cuts_them(
     tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], ended: bool

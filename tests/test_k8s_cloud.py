@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ettlog.parse import aws_batch, ray_export, sagemaker
 from ettlog.parse.parsed import Parsed, ScanOptions
+from tests.examples import few
 
 OPTIONS = ScanOptions()
 DAY = 1_930_000_000
@@ -210,7 +211,7 @@ def test_sagemaker_interruption_parts_attempts(tmp_path: Path) -> None:
     assert len(parsed.allocs) == 2 + 5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([aws_batch, ray_export, sagemaker]))
 def test_any_bytes_are_read_without_an_error(
     tmp_path_factory: pytest.TempPathFactory, noise: bytes, reader: Any

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ettlog.parse import k8s, k8s_yaml
+from tests.examples import few
 from tests.test_k8s import OPTIONS, RAN, event, pod, read, rows, us
 
 YAML = """\
@@ -81,7 +82,7 @@ def test_yaml_of_other_kinds_is_a_bad_record(tmp_path: Path, text: str) -> None:
     assert parsed.allocs.num_rows == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 @given(st.binary(max_size=300), st.sampled_from(["json", "yaml", "events"]))
 def test_any_bytes_are_read_without_an_error(tmp_path_factory: pytest.TempPathFactory, noise: bytes, form: str) -> None:
     """Noise in place of a part of an object gives outcomes, never an exception."""

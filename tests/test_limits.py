@@ -19,8 +19,10 @@ from ettlog.parse import format as formats
 from ettlog.parse.parsed import Limits, ScanOptions
 from ettlog.parse.record_limits import within
 from ettlog.parse.scan import scan
+from ettlog.schema import MOST_STEP_US
 from ettlog.settings import KEYS
-from tests.hostile.case import step
+from tests.hostile.case import HEAD, step
+from tests.hostile.numbers import LAUNCHED
 from tests.hostile.run import ettlog as command
 
 SET = formats.load_all()
@@ -118,6 +120,32 @@ def test_text(length: int, kept: int) -> None:
 def test_years(year: int, dated: bool) -> None:
     """Stamps of 2000 to 2099 are instants, others none."""
     assert (stamp.parse(f"{year}-06-01 08:00:00") is not None) is dated
+
+
+@pytest.mark.parametrize(("gpus", "known"), [(999_999, 999_999), (1_000_000, 1_000_000), (1_000_001, None)])
+@pytest.mark.parametrize("told", ["log", "record"])
+def test_gpus(tmp_path: Path, told: str, gpus: int, known: int | None) -> None:
+    """A million GPUs of a log or of a record of accounting are believed, one more is not known."""
+    times = "2031-05-06T07:00:00|2031-05-06T08:00:00|2031-05-06T09:00:00"
+    text = f"{HEAD}\n78|78|owl|maple|COMPLETED|{times}|1|gres/gpu={gpus}|n1\n".encode()
+    if told == "log":
+        text = LAUNCHED.replace(b"world size: 16,", f"world size: {gpus},".encode())
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/owl-78.out").write_bytes(text)
+    ettlog.ingest([tmp_path / "logs"], tmp_path / "lake")
+    fleet = ettlog.open(tmp_path / "lake")
+    found = fleet.table("start" if told == "log" else "allocation")["gpus"].to_list()
+    assert found == [known]
+
+
+@pytest.mark.parametrize(("more", "wall_s"), [(-1, 864_059), (0, 864_060), (1, 60)])
+def test_duration_of_a_step(tmp_path: Path, more: int, wall_s: int) -> None:
+    """A first step that prints ten days is believed and began then; one that prints a second more is not."""
+    told = f"(ms): {(MOST_STEP_US // 1_000_000 + more) * 1000}.0".encode()
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/owl.out").write_bytes(step(1).replace(b"(ms): 12000.0", told) + step(2))
+    ettlog.ingest([tmp_path / "logs"], tmp_path / "lake")
+    assert ettlog.open(tmp_path / "lake").table("job")["wall_us"].to_list() == [wall_s * 1_000_000]
 
 
 def test_samples() -> None:

@@ -22,6 +22,7 @@ from ettlog.ingest import IngestOptions, IngestReport, ingest
 from ettlog.lake import Lake
 from ettlog.merge import merge
 from tests.conftest import ROOT
+from tests.examples import few
 from tests.ingesting import ALONE, accounting, make_logs, tree
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -194,7 +195,7 @@ def change(logs: Path, rng: random.Random) -> None:
         name.write_text(accounting(*rng.sample(range(5), rng.randrange(1, 3))))
 
 
-@settings(max_examples=15, deadline=None, phases=[Phase.generate])
+@settings(max_examples=few(15), deadline=None, phases=[Phase.generate])
 @given(split=st.lists(st.integers(0, 2), min_size=13, max_size=13), swap=st.booleans())
 def test_lakes_of_any_split_of_the_files_merge_into_one(
     tmp_path_factory: pytest.TempPathFactory, split: list[int], swap: bool

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from ettlog import lifecycle
 from ettlog.fleet import Fleet
+from tests.examples import few
 from tests.tables import Log, fleet, record, table
 
-SLOW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=few(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 Soup = tuple[list[Log], list[dict[str, Any]]]
 KINDS = [kind.kind for kind in lifecycle.KINDS]
 STATES = ["COMPLETED", "FAILED", "TIMEOUT", "PREEMPTED", "NODE_FAIL", "RUNNING", "CANCELLED", "REQUEUED", "odd"]

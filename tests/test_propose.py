@@ -19,6 +19,7 @@ from ettlog.parse.propose.draft import Draft, draft, name_for
 from ettlog.parse.propose.kind_words import RULES, kinds
 from ettlog.parse.propose.mine import mine
 from ettlog.parse.propose.pieces import cut
+from tests.examples import few
 
 KNOWN = formats.load_all()
 NOTHING = FormatSet((), (), "")
@@ -182,7 +183,7 @@ def test_a_known_dialect_is_found_again(tmp_path: Path, pattern: formats.Pattern
 TEXT_LINES = st.lists(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\n"), max_size=60), max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(st.lists(st.one_of(st.binary(max_size=120), st.sampled_from([line.encode() for line in STEPS])), max_size=12))
 def test_any_bytes_are_mined_without_an_exception(lines: list[bytes]) -> None:
     """Cutting loses nothing but secrets: the pieces put together are the line; the counts are the lines with words."""
@@ -191,7 +192,7 @@ def test_any_bytes_are_mined_without_an_exception(lines: list[bytes]) -> None:
     assert sum(one.count for one in found) == with_words
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=few(20), deadline=None)
 @given(TEXT_LINES)
 def test_whatever_is_proposed_loads(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     """For any text: nothing to propose, or a file that is TOML and passes every proof."""

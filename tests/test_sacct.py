@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ettlog.parse import records, sacct, sacct_lines
 from ettlog.parse.parsed import ScanOptions
 from tests.accounting import HEAD, RAN, read, row, rows, us
+from tests.examples import few
 
 
 def test_one_record_gives_all_its_columns(tmp_path: Path) -> None:
@@ -238,7 +239,7 @@ def test_records_are_the_same_whatever_the_block(tmp_path: Path, monkeypatch: py
         assert pieces.lines == whole.lines
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=few(150), deadline=None, derandomize=True)
 @given(
     st.lists(
         st.one_of(st.binary(max_size=80), st.sampled_from([row().encode(), b"|" * 13, b"7|7|a", HEAD.encode()])),

@@ -14,6 +14,7 @@ from ettlog.parse.format import load_all
 from ettlog.parse.parsed import Limits
 from ettlog.parse.scan import Parsed, ScanOptions, scan
 from ettlog.schema import arrow_schema
+from tests.examples import few
 
 FORMATS = load_all()
 NOON = 1_930_392_000_000_000  # `date -u -d '2031-03-04 12:00:00' +%s` says 1930392000
@@ -62,7 +63,7 @@ def test_outcomes_add_up_to_the_lines(tmp_path: Path) -> None:
         max_size=30,
     )
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_bytes_are_counted(data: list[bytes], tmp_path: Path) -> None:
     """Whatever the bytes and the size of the blocks, outcomes add up to newlines plus an unended line."""
     text = b"".join(data)

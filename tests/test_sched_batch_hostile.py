@@ -22,6 +22,7 @@ from tests import (
     test_slurm_json,
     test_slurmctld,
 )
+from tests.examples import few
 
 READ = {
     "slurm_json": (
@@ -76,7 +77,7 @@ def hurt(text: bytes, places: list[tuple[float, float, bytes]]) -> bytes:
 
 
 @pytest.mark.parametrize("name", READ)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(places=hurts())
 def test_broken_bytes_never_raise(tmp_path: Path, name: str, places: list[tuple[float, float, bytes]]) -> None:
     """Whatever is done to a file, each of its lines has one outcome, and no run ends before it starts."""

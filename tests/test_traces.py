@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ettlog.parse import records
 from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.traces import philly, swf, tables
+from tests.examples import few
 
 S = 1_000_000
 Row = dict[str, Any]
@@ -288,7 +289,7 @@ def test_other_tables_are_not_claimed(text: str) -> None:
     assert not any(reader.sniff(text.encode(), ScanOptions()) for reader in (tables, swf, philly))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=few(120), deadline=None)
 @given(st.binary(max_size=300), st.sampled_from([OPENB, HELIOS, "runtime\n", SWF + swf_line(1, "1", "1", 1), PHILLY]))
 def test_any_bytes_are_read_without_an_error(tmp_path_factory: pytest.TempPathFactory, noise: bytes, head: str) -> None:
     """Noise behind the head of any trace gives outcomes, never an exception."""

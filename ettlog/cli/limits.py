@@ -19,7 +19,7 @@ class Limit(NamedTuple):
 
 def fixed() -> tuple[Limit, ...]:
     """Return the limits that are built in, each from the place that holds it."""
-    from ettlog import config, confine, registry, stalls
+    from ettlog import config, confine, registry, schema, stalls
     from ettlog.parse import decode, format_time, packed, shapes, stamp
 
     return (
@@ -28,6 +28,8 @@ def fixed() -> tuple[Limit, ...]:
         Limit("number_digits", decode.MAX_DIGITS, "digits of one whole number"),
         Limit("first_year", stamp.FIRST_YEAR, "earliest year of a stamp"),
         Limit("year_after", stamp.LAST_YEAR, "first year that is too late for a stamp"),
+        Limit("gpus", schema.MOST_GPUS, "GPUs of one job or allocation"),
+        Limit("step_us", schema.MOST_STEP_US, "microseconds of one step"),
         Limit("zstd_window_bytes", packed.WINDOW, "window that a zstd frame may ask for"),
         Limit("worker_bytes", confine.MEMORY, "memory that a worker may map beside its libraries"),
         Limit("worker_seconds", round(stalls.STALLED_S), "seconds without a byte read after which a worker is ended"),

@@ -65,6 +65,15 @@ def _wide_sum(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def _wide_cast(node: exp.Expr) -> exp.Expr:
+    """Let DECIMAL(38, 0) stand for whole numbers of 128 bits, which Spark does not have."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Cast) and node.to.is_type("INT128"):
+        return exp.cast(node.this, "DECIMAL(38, 0)")
+    return node
+
+
 def _plain_stamp(node: exp.Expr) -> exp.Expr:
     """Keep stamps without a zone: Spark's `timestamp_micros` gives one of the session's zone."""
     from sqlglot import exp
@@ -95,5 +104,5 @@ def _end_of_text(node: exp.Expr) -> exp.Expr:
     return node
 
 
-REWRITES = (_without_nulls, _wide_sum, _plain_stamp, _half_even, _end_of_text)
+REWRITES = (_without_nulls, _wide_sum, _wide_cast, _plain_stamp, _half_even, _end_of_text)
 """All that is mended beyond sqlglot; `tests/test_engine_dialect.py` shows for each what would come out without it."""

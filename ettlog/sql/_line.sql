@@ -4,7 +4,7 @@
 -- jid: number of the first start of the job over all jobs
 -- pass: 0, and one more each time the loop went back inside the process
 -- step: step printed
--- covered: steps since the line before; a first line covers the steps since the checkpoint, or one log interval
+-- covered: steps since the line before, at most a million; a first line covers the steps since the checkpoint, or one log interval
 -- opens: whether it is the first line of its start
 -- goes_on: whether a line of the same pass stands before it
 -- at_us: instant of the line or of a dated line about the same step; never before that of the line before
@@ -49,19 +49,19 @@ chosen AS (
 ),
 every AS (
   -- what one step consumes; a start whose samples do not grow with its steps, or miss a line, has none
-  SELECT gid, jid, min(step - step_before) AS steps, CASE WHEN count(samples) = count(*) AND max(samples) > min(samples)
+  SELECT gid, jid, min(step - step_before) AS steps, CASE WHEN count(samples) = count(*) AND max(samples) > min(samples) AND max(samples) < 9000000000000
     THEN (max(samples) - min(samples)) // (max(step) - min(step)) END AS batch, min(step) AS first_step, max(CASE WHEN step_before IS NULL THEN samples END) AS first_samples
   FROM _walk WHERE gid NOT IN (SELECT gid FROM copied) GROUP BY gid, jid
   UNION ALL
-  SELECT gid, jid, min(step - step_before), CASE WHEN count(samples) = count(*) AND max(samples) > min(samples)
+  SELECT gid, jid, min(step - step_before), CASE WHEN count(samples) = count(*) AND max(samples) > min(samples) AND max(samples) < 9000000000000
     THEN (max(samples) - min(samples)) // (max(step) - min(step)) END, max(CASE WHEN opens THEN step END), max(CASE WHEN opens THEN samples END)
   FROM chosen GROUP BY gid, jid
 ),
 usual AS (SELECT jid, max(steps) AS steps FROM every GROUP BY jid),
 opened AS (
   SELECT e.*, coalesce(e.steps, u.steps, 1) AS stride,
-    CASE WHEN p.resumed_from < e.first_step THEN e.first_step - p.resumed_from
-      ELSE greatest(least(e.first_step, coalesce(e.steps, u.steps, 1)), 1) END AS first_covered
+    CASE WHEN p.resumed_from < e.first_step THEN least(e.first_step - p.resumed_from, 1000000)
+      ELSE greatest(least(e.first_step, coalesce(e.steps, u.steps, 1), 1000000), 1) END AS first_covered
   FROM every AS e JOIN usual AS u ON u.jid = e.jid JOIN _placed AS p ON p.gid = e.gid
 ),
 counting AS (
@@ -80,11 +80,11 @@ ordered AS (
   SELECT gid, jid, pass, step, no, line, duration_us, dated, at_us, before_us, step_before, opens, samples, samples_before FROM chosen
 ),
 counted AS (
-  SELECT o.*, s.batch, s.counts, CASE WHEN o.step_before IS NOT NULL THEN o.step - o.step_before WHEN o.opens THEN s.first_covered
-      ELSE greatest(least(o.step, s.stride), 1) END AS covered
+  SELECT o.*, s.batch, s.counts, CASE WHEN o.step_before IS NOT NULL THEN least(o.step - o.step_before, 1000000) WHEN o.opens THEN s.first_covered
+      ELSE greatest(least(o.step, s.stride, 1000000), 1) END AS covered
   FROM ordered AS o JOIN start_of AS s ON s.gid = o.gid
 )
-SELECT gid, jid, pass, step, covered, opens, step_before IS NOT NULL AS goes_on, at_us, dated, before_us, duration_us * covered AS total_us,
+SELECT gid, jid, pass, step, covered, opens, step_before IS NOT NULL AS goes_on, at_us, dated, before_us, CASE WHEN duration_us <= 864000000000 THEN duration_us * covered END AS total_us,
   CASE WHEN counts THEN samples END AS samples,
   CASE WHEN counts THEN coalesce(samples_before, CASE WHEN batch > 0 THEN samples - batch * covered END) END AS samples_before, no, line
 FROM counted

@@ -55,7 +55,7 @@ safe AS (
   GROUP BY p.gid - p.k
 ),
 brief AS (
-  SELECT jid, min(coalesce(total_us, at_us - before_us) // covered) AS step_us FROM _line WHERE NOT opens GROUP BY jid
+  SELECT jid, min(CASE WHEN coalesce(total_us, at_us - before_us) // covered <= 864000000000 THEN coalesce(total_us, at_us - before_us) // covered END) AS step_us FROM _line WHERE NOT opens GROUP BY jid
 ),
 torn AS (
   SELECT p.gid, p.gid - p.k AS jid, coalesce(max(l.last_step), max(p.resumed_from), max(CASE WHEN p.k = 0 THEN 0 END))

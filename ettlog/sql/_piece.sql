@@ -12,15 +12,15 @@
 -- unsure: whether the steps may be of another nature
 -- no: number of the source
 -- line: line number in the source
-SELECT gid, 'replay' AS nature, before_us, work_us AS begin_us, work_us + (end_us - work_us) * replayed // covered AS end_us, pass, first_step,
+SELECT gid, 'replay' AS nature, before_us, work_us AS begin_us, work_us + (end_us - work_us) // covered * replayed + (end_us - work_us) % covered * replayed // covered AS end_us, pass, first_step,
   first_step + replayed - 1 AS last_step, dated, FALSE AS unsure, no, line
 FROM _work WHERE replayed > 0
 UNION ALL
-SELECT gid, 'step', CASE WHEN replayed > 0 THEN work_us + (end_us - work_us) * replayed // covered ELSE before_us END,
-  work_us + (end_us - work_us) * replayed // covered, work_us + (end_us - work_us) * (covered - lost) // covered, pass,
+SELECT gid, 'step', CASE WHEN replayed > 0 THEN work_us + (end_us - work_us) // covered * replayed + (end_us - work_us) % covered * replayed // covered ELSE before_us END,
+  work_us + (end_us - work_us) // covered * replayed + (end_us - work_us) % covered * replayed // covered, work_us + (end_us - work_us) // covered * (covered - lost) + (end_us - work_us) % covered * (covered - lost) // covered, pass,
   first_step + replayed, step - lost, dated, unsure, no, line
 FROM _work WHERE covered > replayed + lost
 UNION ALL
-SELECT gid, 'abandoned', CASE WHEN replayed > 0 OR covered > lost THEN work_us + (end_us - work_us) * (covered - lost) // covered ELSE before_us END,
-  work_us + (end_us - work_us) * (covered - lost) // covered, end_us, pass, step - lost + 1, step, dated, unsure, no, line
+SELECT gid, 'abandoned', CASE WHEN replayed > 0 OR covered > lost THEN work_us + (end_us - work_us) // covered * (covered - lost) + (end_us - work_us) % covered * (covered - lost) // covered ELSE before_us END,
+  work_us + (end_us - work_us) // covered * (covered - lost) + (end_us - work_us) % covered * (covered - lost) // covered, end_us, pass, step - lost + 1, step, dated, unsure, no, line
 FROM _work WHERE lost > 0

@@ -43,7 +43,7 @@ WITH each AS (
 ),
 told AS (
   SELECT m.job, m.k, coalesce(min(CASE WHEN k.opens = 1 AND m.dated THEN m.at_us END),
-      min(CASE WHEN m.kind = 'agent_start' AND m.dated THEN m.at_us END)) AS launched_us, max(m.world) AS world_size,
+      min(CASE WHEN m.kind = 'agent_start' AND m.dated THEN m.at_us END)) AS launched_us, max(CASE WHEN m.world <= 1000000 THEN m.world END) AS world_size,
     max(CASE WHEN m.kind = 'train_start' THEN m.at_us END) AS train_us
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind GROUP BY m.job, m.k
 ),

@@ -17,7 +17,7 @@ WITH near AS (
     bool_or(t.ts IS NOT NULL AND t.clock NOT IN ('carried', 'none')) AS dated
   FROM step AS t JOIN _stepped AS s ON s.key = t.key AND s.launch = t.launch
   -- hardly a launch is like that: then the step lines are not read again
-  WHERE s.first_step > 1 AND s.most_took_us >= 4000 * s.first_took_ms AND t.step < s.first_step + 64 AND t.duration_us > 0
+  WHERE s.first_step > 1 AND s.most_took_us >= 4000 * s.first_took_ms AND t.step < s.first_step + 64 AND t.duration_us BETWEEN 1 AND 864000000000
   GROUP BY t.key, t.launch, t.step
 ),
 grown AS (

@@ -14,6 +14,6 @@ own AS (
 whole AS (
   SELECT jid, median(step_us) AS middle, count(step_us) AS timed FROM each WHERE NOT opens GROUP BY jid
 )
-SELECT o.gid, CAST(round_even(CASE WHEN o.timed >= 3 THEN o.middle WHEN w.timed >= 3 THEN w.middle END, 0) AS BIGINT) AS steady_us, o.lines
+SELECT o.gid, CAST(round_even(CASE WHEN o.timed >= 3 AND o.middle <= 864000000000 THEN o.middle WHEN w.timed >= 3 AND w.middle <= 864000000000 THEN w.middle END, 0) AS BIGINT) AS steady_us, o.lines
 FROM own AS o
 LEFT JOIN whole AS w ON w.jid = o.jid

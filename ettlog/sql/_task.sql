@@ -26,7 +26,7 @@
 -- nth: position among the attempts of the job, from the last
 -- Tasks that hold hardware at the same time are one attempt.
 WITH newest AS (
-  SELECT a.*, coalesce(a.cluster, s.cluster) AS at_cluster, s.path, coalesce(a.gpu_milli, 1000 * a.gpus) AS milli,
+  SELECT a.*, coalesce(a.cluster, s.cluster) AS at_cluster, s.path, coalesce(CASE WHEN a.gpu_milli <= 1000000000 THEN a.gpu_milli END, CASE WHEN a.gpus <= 1000000 THEN 1000 * a.gpus END) AS milli,
     coalesce(a.cluster, s.cluster, '') || '/' || coalesce(a.partition, '') || '/' || a.id || '/' || a.raw AS attempts_of,
     row_number() OVER (PARTITION BY coalesce(a.cluster, s.cluster), a.partition, a.id, a.raw, a.task, a.node, a.submit_us, a.start_us
       ORDER BY CASE WHEN a.end_us IS NULL THEN 1 ELSE 0 END, a.end_us DESC, s.path, a.line) AS nth
@@ -49,7 +49,7 @@ numbered AS (
   FROM level
 ),
 attempt AS (
-  SELECT attempts_of, min(at_us) AS start_us, CASE WHEN sum(opens) = 0 THEN max(at_us) END AS end_us, CAST(max(held) AS BIGINT) AS gpu_milli
+  SELECT attempts_of, min(at_us) AS start_us, CASE WHEN sum(opens) = 0 THEN max(at_us) END AS end_us, CASE WHEN max(held) <= 1000000000 THEN CAST(max(held) AS BIGINT) END AS gpu_milli
   FROM numbered GROUP BY attempts_of, attempt
 ),
 whole AS (
@@ -57,7 +57,7 @@ whole AS (
     min(n.ready_us) AS ready_us, min(n.clock) AS clock, max(n.reason) AS reason,
     CASE WHEN bool_or(upper(n.state) = 'FAILED') THEN 'Failed' WHEN bool_or(upper(n.state) = 'RUNNING') THEN 'Running' ELSE min(n.state) END AS state,
     a.gpu_milli, CASE WHEN a.gpu_milli % 1000 = 0 THEN CAST(a.gpu_milli // 1000 AS INTEGER) END AS gpus,
-    CAST(sum(n.gpus_requested) AS INTEGER) AS gpus_requested, max(n.exit_code) AS exit_code, max(n.exit_signal) AS exit_signal,
+    CASE WHEN sum(n.gpus_requested) <= 1000000 THEN CAST(sum(n.gpus_requested) AS INTEGER) END AS gpus_requested, max(n.exit_code) AS exit_code, max(n.exit_signal) AS exit_signal,
     CAST(count(DISTINCT CASE WHEN n.start_us IS NOT NULL THEN coalesce(n.node, n.task) END) AS INTEGER) AS nodes,
     min(n.path) AS path, min_by(n.key, n.path) AS key, min_by(n.line, n.path || lpad(CAST(n.line AS VARCHAR), 12, '0')) AS line
   FROM newest AS n

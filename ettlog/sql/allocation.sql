@@ -23,7 +23,9 @@
 SELECT
   o.job, a.at_cluster AS cluster, coalesce(a.id, a.raw) AS id, a.raw, a.submit_us, a.eligible_us, a.start_us, a.ready_us, a.end_us,
   a.elapsed_us, a.clock, a.state, a.reason,
-  coalesce(a.gpus, CASE WHEN a.start_us IS NULL THEN a.gpus_requested END) AS gpus, coalesce(a.gpu_milli, 1000 * a.gpus) AS gpu_milli,
+  -- a million GPUs is more than any cluster has: who says more is not believed
+  coalesce(CASE WHEN a.gpus <= 1000000 THEN a.gpus END, CASE WHEN a.start_us IS NULL AND a.gpus_requested <= 1000000 THEN a.gpus_requested END) AS gpus,
+  coalesce(CASE WHEN a.gpu_milli <= 1000000000 THEN a.gpu_milli END, CASE WHEN a.gpus <= 1000000 THEN 1000 * a.gpus END) AS gpu_milli,
   a.nodes, a.exit_code, a.exit_signal, o.rule,
   a.path || ':' || CAST(a.line AS VARCHAR)
     || CASE WHEN o.rule IN ('beside the log', 'resubmitted') THEN ' (' || o.rule || ')' ELSE '' END AS evidence

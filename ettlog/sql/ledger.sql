@@ -20,9 +20,9 @@
 SELECT g.job, j.model, j.platform, j.cluster, g.start, coalesce(min(s.kind), 'unknown') AS kind, g.component, g.part, g.stage,
   min(p.owner) AS owner, min(p.role) AS role, coalesce(min(c.first_us), min(j.first_us)) AS launched_us,
   CAST(sum(g.end_us - g.begin_us) AS BIGINT) AS us,
-  CAST(sum((g.end_us - g.begin_us) * g.gpu_milli) // 1000 AS BIGINT) AS gpu_us,
+  CASE WHEN max(g.gpu_milli) IS NOT NULL THEN CAST(least(sum(CAST(g.end_us - g.begin_us AS HUGEINT) * g.gpu_milli) // 1000, 1000000000000000000) AS BIGINT) END AS gpu_us,
   CAST(sum(CASE WHEN g.allocated THEN g.end_us - g.begin_us ELSE 0 END) AS BIGINT) AS allocated_us,
-  CAST(sum(CASE WHEN g.allocated THEN (g.end_us - g.begin_us) * g.gpu_milli ELSE 0 * g.gpu_milli END) // 1000 AS BIGINT) AS allocated_gpu_us,
+  CASE WHEN max(g.gpu_milli) IS NOT NULL THEN CAST(least(sum(CAST(CASE WHEN g.allocated THEN g.end_us - g.begin_us ELSE 0 END AS HUGEINT) * g.gpu_milli) // 1000, 1000000000000000000) AS BIGINT) END AS allocated_gpu_us,
   count(*) AS events
 FROM segment AS g
 JOIN job AS j ON j.job = g.job

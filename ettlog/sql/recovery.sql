@@ -19,7 +19,7 @@ WITH made AS (
 ),
 spent AS (
   SELECT g.job, g.start AS k, r.phase, min(g.begin_us) AS begin_us, max(g.end_us) AS end_us, CAST(sum(g.end_us - g.begin_us) AS BIGINT) AS us,
-    CAST(sum((g.end_us - g.begin_us) * g.gpus) AS BIGINT) AS gpu_us, min_by(g.evidence, g.begin_us) AS evidence, bool_or(g.inferred) AS inferred
+    CASE WHEN max(g.gpus) IS NOT NULL THEN CAST(least(sum(CAST(g.end_us - g.begin_us AS HUGEINT) * g.gpus), 1000000000000000000) AS BIGINT) END AS gpu_us, min_by(g.evidence, g.begin_us) AS evidence, bool_or(g.inferred) AS inferred
   FROM segment AS g JOIN lifecycle_recovery AS r ON r.part = g.part
   WHERE g.stage IN ('recovery', 'restart') AND g.start > 0
   GROUP BY g.job, g.start, r.phase

@@ -72,7 +72,7 @@ def total(rows: pl.DataFrame, num: pl.Expr, den: pl.Expr | None = None) -> pl.Da
     """Return the sums of the rows for which `num` and `den` hold, per job, as exact integers."""
     import polars as pl
 
-    weighed = ((pl.col("end_us") - pl.col("begin_us")) * pl.col("gpus")).cast(pl.Int128)
+    weighed = (pl.col("end_us") - pl.col("begin_us")).cast(pl.Int128) * pl.col("gpus")
     den = pl.lit(value=True) if den is None else den
     sums = [weighed.filter(num).sum().alias("num"), weighed.filter(den).sum().alias("den")]
     return rows.group_by("job").agg(sums)

@@ -32,8 +32,8 @@ def _elastic_waits(given: Given, rows: pl.DataFrame) -> pl.DataFrame:
     told = mark.select("job", since_us=pl.col("at_us") - pl.col("duration_us"), until_us="at_us")
     inside = rows.filter(pl.col("part") == EVALUATION).join(told, on="job")
     begin, end = pl.max_horizontal("begin_us", "since_us"), pl.min_horizontal("end_us", "until_us")
-    wait = pl.max_horizontal(end - begin, pl.lit(0)) * pl.col("gpus")
-    return inside.group_by("job").agg(wait.sum().cast(pl.Int128).alias("waited"))
+    wait = pl.max_horizontal(end - begin, pl.lit(0)).cast(pl.Int128) * pl.col("gpus")
+    return inside.group_by("job").agg(wait.sum().alias("waited"))
 
 
 def _open_tail(given: Given, rows: pl.DataFrame) -> pl.DataFrame:

@@ -73,6 +73,29 @@ def cases() -> Iterator[Case]:
     yield Case("elapsed-two-points.log", A.replace(b"12000.0", b"1.2.5") + B, None, total=2)
     yield Case("gpus-20-digits.txt", _gpus("12345678901234567890"), None, total=2)
     yield Case("gpus-minus.txt", _gpus("-8"), None, total=2)
+    for name, old, new in LARGE:
+        text = LAUNCHED.replace(old, new)
+        assert text != LAUNCHED, name
+        yield Case(f"large-{name}.log", text, {"matched": text.count(b"\n")})
+    yield Case("gpus-of-a-century.txt", _gpus("2147483647").replace(b"2031-05-06T09", b"2099-05-06T09"), None, total=2)
+
+
+LAUNCHED = b"""\
++ srun --jobid 61 bash -c python pretrain_gpt.py
+using world size: 16, data-parallel-size: 4, tensor-model-parallel size: 4, pipeline-model-parallel size: 1
+""" + b"".join(map(step, range(1, 7)))  # fmt: skip
+TOP = b"999999999999999999"
+LARGE = (
+    ("world", b"world size: 16,", b"world size: 2147483647,"),
+    ("step", b"iteration        4/", b"iteration " + TOP + b"/"),
+    ("last-step", b"iteration        6/", b"iteration " + TOP + b"/"),
+    ("target", b"/     500 |", b"/" + TOP + b" |"),
+    ("samples", b"samples:         2560", b"samples: " + TOP),
+    ("duration", b"(ms): 12000.0", b"(ms): 999999999999999.0"),
+    ("year-2001", b"2031-05-06 08:03:00", b"2001-05-06 08:03:00"),
+    ("year-2099", b"2031-05-06 08:03:00", b"2099-05-06 08:03:00"),
+)
+"""Numbers that fit their columns, but not their products: one such line must not take the fleet its answers."""
 
 
 def _gpus(count: str) -> bytes:
