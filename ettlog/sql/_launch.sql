@@ -18,6 +18,7 @@
 -- last_step_place: where it stands in the log: its part times 2^32, and its line
 -- resumed_from: step the trainer continues from
 -- cut: whether the log breaks off in it: its last line is torn, or tells of a step, a save or an evaluation
+-- steps_cut: whether it breaks off before it tells of an end: steps may be missing
 WITH told AS (
   SELECT e.stream, e.launch, min(e.at_us) AS first_us, max(e.at_us) AS last_us,
     max(CASE WHEN k.part NOT IN ('save_stall', 'evaluation') AND e.kind NOT IN ('save_written', 'save_delete', 'step_twin', 'heartbeat')
@@ -25,6 +26,7 @@ WITH told AS (
     bool_or(k.part <> '' OR k.end_state <> '' OR k.opens > 0 OR e.kind IN ('resume', 'kill')) AS speaks,
     bool_or(e.kind IN ('train_start', 'save_request', 'save_blocking', 'save_commit', 'restore_end', 'resume', 'evaluation_end')) AS trains,
     bool_or(e.kind = 'restart') AS restarts,
+    bool_or(k.end_state <> '') AS ends,
     min(CASE WHEN e.kind = 'resume' AND e.step > 0 THEN e.step END) AS resumed,
     max(CASE WHEN e.kind = 'restore_end' AND e.step > 0 THEN e.step END) AS restored,
     max(CASE WHEN e.kind = 'restore_begin' AND e.step > 0 THEN e.step END) AS begun
@@ -32,7 +34,7 @@ WITH told AS (
   GROUP BY e.stream, e.launch
 ),
 merged AS (
-  SELECT coalesce(t.stream, p.stream) AS stream, coalesce(t.launch, p.launch) AS launch, t.speaks, t.trains, t.restarts,
+  SELECT coalesce(t.stream, p.stream) AS stream, coalesce(t.launch, p.launch) AS launch, t.speaks, t.trains, t.restarts, t.ends,
     least(t.first_us, p.first_us) AS first_us, greatest(t.last_us, p.last_us) AS last_us, p.first_step, p.last_step,
     coalesce(p.step_lines, 0) AS step_lines, p.last_us AS last_step_us, p.last_place AS last_step_place, coalesce(p.last_us > coalesce(t.else_us, 0), FALSE) AS breaks,
     -- many trainers name the step only where a load begins: it was loaded where steps go on behind it
@@ -76,6 +78,7 @@ SELECT s.name, f.stream, f.launch, f.nth, f.nth < f.total AS followed, s.rank, s
   CASE WHEN f.nth = 1 AND s.first_us BETWEEN f.first_us - 86400000000 AND f.first_us THEN s.first_us END AS before_us,
   CASE WHEN f.nth = f.total AND s.last_us BETWEEN f.last_us AND f.last_us + 86400000000 THEN s.last_us END AS after_us,
   f.first_step, f.last_step, f.step_lines, f.last_step_us, f.last_step_place, f.resumed_from,
-  f.nth = f.total AND (coalesce(s.torn, FALSE) OR f.breaks) AS cut
+  f.nth = f.total AND (coalesce(s.torn, FALSE) OR f.breaks) AS cut,
+  f.nth = f.total AND (f.breaks OR (coalesce(s.torn, FALSE) AND NOT coalesce(f.ends, FALSE))) AS steps_cut
 FROM counted AS f
 JOIN streams AS s ON s.stream = f.stream

@@ -37,7 +37,7 @@
 WITH each AS (
   SELECT l.job, l.k, l.gid, min(l.first_us) AS first_us, greatest(max(l.last_us), max(f.after_us)) AS last_us,
     min(f.before_us) AS before_us, max(l.resumed_from) AS resumed_from, min(l.stream) AS stream, bool_or(f.followed) AS followed,
-    bool_or(f.cut) AS cut, bool_or(f.cut) AND coalesce(bool_and(CASE WHEN f.step_lines > 0 THEN f.cut END), TRUE) AS steps_cut
+    bool_or(f.cut) AS cut, bool_or(f.steps_cut) AND coalesce(bool_and(CASE WHEN f.step_lines > 0 THEN f.steps_cut END), TRUE) AS steps_cut
   FROM launch AS l JOIN _launch AS f ON f.stream = l.stream AND f.launch = l.launch
   GROUP BY l.job, l.k, l.gid
 ),
