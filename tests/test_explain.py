@@ -81,6 +81,7 @@ def test_time_that_no_line_tells_says_so_and_a_wrong_clock_is_named() -> None:
     told = {row["part"]: row["inferences"] for row in explain(made, "run").iter_rows(named=True)}
     wrong = "an inference: lines of its start lie outside its allocation, so a clock is wrong"
     assert told == {"gap": "no line tells what went on", "step": wrong}
+    assert any("its first line is logs/a.log:1" in line for line in reasons(made, "run"))
 
 
 def test_only_lines_without_a_year_say_where_it_is_from(tmp_path: Path) -> None:

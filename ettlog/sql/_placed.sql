@@ -1,5 +1,5 @@
 -- One row per start: its instants, the allocation it lies in, and how its log and the scheduler say that it ended.
--- needs: launch, mark, _launch, _end, _held, _missing, _stream, source, lifecycle_kind
+-- needs: launch, mark, _launch, _end, _held, _missing, _stepped, _stream, source, lifecycle_kind
 -- job: job
 -- k: number of the start in its job
 -- gid: number of the start over all jobs
@@ -50,7 +50,14 @@ told AS (
 first_line AS (
   SELECT job, k, path || ':' || CAST(line AS VARCHAR) AS evidence,
     row_number() OVER (PARTITION BY job, k ORDER BY at_us NULLS LAST, part_no, path, line) AS nth
-  FROM mark
+  FROM (
+    SELECT job, k, path, part_no, line, at_us FROM mark
+    UNION ALL
+    -- what was collected of a log may begin with a step
+    SELECT l.job, l.k, c.path, c.part_no, t.dated_line, t.dated_us
+    FROM _stepped AS t JOIN _stream AS c ON c.key = t.key JOIN launch AS l ON l.stream = c.stream AND l.launch = c.launches_before + t.launch
+    WHERE t.dated_line IS NOT NULL
+  ) AS told
 ),
 who AS (
   SELECT l.job, l.k, min(s.model) AS model, min(s.cluster) AS cluster, min(s.platform) AS platform, min(s.allocation) AS allocation
