@@ -8,7 +8,7 @@ WITH told AS (
   SELECT m.job, m.k, m.stream, k.opens, m.at_us, m.dated, lead(m.at_us) OVER w - m.at_us AS pause_us, row_number() OVER w AS nth
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind
   WHERE m.at_us IS NOT NULL
-  WINDOW w AS (PARTITION BY m.job, m.k, m.stream ORDER BY m.part_no, m.line)
+  WINDOW w AS (PARTITION BY m.job, m.k, m.stream ORDER BY m.part_no, m.line, k.opens DESC, m.kind)
 ),
 opener AS (
   SELECT job, k, at_us, pause_us, lead(at_us) OVER w AS next_us, row_number() OVER w AS nth, min(pause_us) OVER (PARTITION BY job, k) AS least_us

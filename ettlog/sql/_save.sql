@@ -27,7 +27,7 @@ told AS (
     CASE WHEN m.kind = 'restore_end' THEN coalesce(m.step, p.resumed_from)
       -- a line without a number speaks of the last save that was asked for
       ELSE coalesce(m.step, last_value(CASE WHEN m.kind IN ('save_request', 'save_blocking') THEN coalesce(m.step, n.step) END IGNORE NULLS) OVER (
-        PARTITION BY m.job, m.k ORDER BY m.at_us, m.part_no, m.path, m.line ROWS UNBOUNDED PRECEDING)) END AS of_step
+        PARTITION BY m.job, m.k ORDER BY m.at_us, m.part_no, m.path, m.line, CASE WHEN m.kind IN ('save_request', 'save_blocking') THEN 0 ELSE 1 END, m.kind, m.step ROWS UNBOUNDED PRECEDING)) END AS of_step
   FROM mark AS m JOIN _placed AS p ON p.job = m.job AND p.k = m.k
   LEFT JOIN located AS n ON n.path = m.path AND n.line = m.line
   WHERE m.kind IN ('save_request', 'save_blocking', 'save_staged', 'save_written', 'save_commit', 'restore_end')
@@ -60,7 +60,7 @@ ranked AS (
       CASE WHEN of_step IS NULL THEN path || CAST(line AS VARCHAR) END
     -- lines that name the step and hold a stamp before others
     ORDER BY CASE WHEN state = 'loaded' AND step IS NULL THEN 1 ELSE 0 END, CASE WHEN dated THEN 0 ELSE 1 END,
-      CASE WHEN state = 'requested' THEN at_us ELSE -at_us END NULLS LAST, path, line) AS nth
+      CASE WHEN state = 'requested' THEN at_us ELSE -at_us END NULLS LAST, path, line, kind, name) AS nth
   FROM told
 )
 SELECT job, k, of_step AS step, state, at_us, name AS path, path || ':' || CAST(line AS VARCHAR) AS evidence

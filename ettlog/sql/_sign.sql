@@ -42,7 +42,7 @@ spared AS (
 told AS (
   SELECT a.gid, a.stream, e.kind, e.at_us, e.dated, CASE WHEN e.cause <> '' THEN e.cause END AS cause,
     e.path || ':' || CAST(e.line AS VARCHAR) AS evidence,
-    row_number() OVER (PARTITION BY a.gid ORDER BY e.at_us NULLS FIRST, e.part_no, e.path, e.line) AS pos,
+    row_number() OVER (PARTITION BY a.gid ORDER BY e.at_us NULLS FIRST, e.part_no, e.path, e.line, e.kind, e.cause, e.code) AS pos,
     CASE
       WHEN e.kind = 'exit_code' THEN CASE WHEN coalesce(e.code, 1) = 0 THEN 'exit_ok'
         WHEN e.code IN (-15, -9, 143, 137) THEN 'victim' ELSE 'failure' END

@@ -39,4 +39,4 @@ placed AS (
 SELECT job, max(at_us) OVER w AS at_us, start, stage, gpus, row_number() OVER w AS nth
 FROM placed
 WHERE begin_us IS NOT NULL
-WINDOW w AS (PARTITION BY job ORDER BY coalesce(start, 0), CASE WHEN start IS NULL THEN at_us ELSE 0 END, place ROWS UNBOUNDED PRECEDING)
+WINDOW w AS (PARTITION BY job ORDER BY coalesce(start, 0), CASE WHEN start IS NULL THEN at_us ELSE 0 END, place, stage, gpus ROWS UNBOUNDED PRECEDING)

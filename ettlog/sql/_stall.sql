@@ -9,7 +9,7 @@
 -- evidence: path and line of the request
 WITH told AS (
   SELECT job, k, CASE WHEN kind = 'save_blocking' THEN 'save_request' ELSE kind END AS kind, coalesce(step, last_value(CASE WHEN kind IN ('save_request', 'save_blocking') THEN step END IGNORE NULLS) OVER (
-      PARTITION BY job, k ORDER BY at_us, part_no, path, line ROWS UNBOUNDED PRECEDING)) AS step,
+      PARTITION BY job, k ORDER BY at_us, part_no, path, line, CASE WHEN kind IN ('save_request', 'save_blocking') THEN 0 ELSE 1 END, kind, step ROWS UNBOUNDED PRECEDING)) AS step,
     at_us, part_no, path, line
   FROM mark
   WHERE kind IN ('save_request', 'save_blocking', 'save_staged', 'save_written', 'save_commit') AND at_us IS NOT NULL
@@ -29,13 +29,13 @@ located AS (
 turned AS (
   -- a step may be saved twice: a request behind a commit opens another save
   SELECT *, CASE WHEN kind = 'save_request' AND coalesce(last_value(CASE WHEN kind <> 'save_written' THEN kind END IGNORE NULLS) OVER (
-      PARTITION BY job, k, step ORDER BY at_us, part_no, path, line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), '')
+      PARTITION BY job, k, step ORDER BY at_us, part_no, path, line, CASE WHEN kind = 'save_request' THEN 0 ELSE 1 END, kind ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), '')
     <> 'save_request' THEN 1 ELSE 0 END AS opens
   FROM located
   WHERE kind <> 'step'
 ),
 numbered AS (
-  SELECT *, sum(opens) OVER (PARTITION BY job, k, step ORDER BY at_us, part_no, path, line ROWS UNBOUNDED PRECEDING) AS nth FROM turned
+  SELECT *, sum(opens) OVER (PARTITION BY job, k, step ORDER BY at_us, part_no, path, line, CASE WHEN kind = 'save_request' THEN 0 ELSE 1 END, kind, opens DESC ROWS UNBOUNDED PRECEDING) AS nth FROM turned
 ),
 asked AS (
   SELECT job, k, step, min(at_us) AS at_us, min_by(path || ':' || CAST(line AS VARCHAR), opens * -1) AS evidence,

@@ -27,7 +27,8 @@ tiled AS (
   SELECT job, k, part, edge, at_us, dated, evidence, lag(part) OVER w AS part_before, lag(edge) OVER w AS edge_before,
     lag(at_us) OVER w AS before_us, lag(dated) OVER w AS dated_before, lag(evidence) OVER w AS evidence_before
   FROM point
-  WINDOW w AS (PARTITION BY job, k ORDER BY at_us, place, stream, part_no, line)
+  -- of two events of one line that ends comes first, which begins behind it
+  WINDOW w AS (PARTITION BY job, k ORDER BY at_us, place, stream, part_no, line, edge DESC, part)
 )
 SELECT job, k,
   CASE WHEN edge = 'end' AND part <> 'other' THEN part

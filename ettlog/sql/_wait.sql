@@ -8,7 +8,7 @@
 -- inferred: whether no scheduler tells where it begins
 -- evidence: path and line
 WITH asked AS (
-  SELECT *, lag(to_us) OVER (PARTITION BY job ORDER BY coalesce(from_us, submit_us), submit_us) AS freed_us FROM _held
+  SELECT *, lag(to_us) OVER (PARTITION BY job ORDER BY coalesce(from_us, submit_us), submit_us, to_us, raw, evidence) AS freed_us FROM _held
 ),
 bare AS (
   SELECT h.job, h.from_us, h.to_us, h.evidence, coalesce(h.ready_us, min(s.start_us)) AS ran_us

@@ -27,9 +27,12 @@ WITH came AS (
   FROM _placed AS p JOIN _start AS s ON s.job = p.job AND s.k = p.k
   GROUP BY p.job
 ),
+ended AS (
+  SELECT job, end_state, row_number() OVER (PARTITION BY job ORDER BY coalesce(from_us, submit_us) DESC, to_us DESC, raw, end_state) AS nth
+  FROM _held WHERE end_state IS NOT NULL AND coalesce(from_us, submit_us) IS NOT NULL
+),
 asked AS (
-  SELECT job, min(submit_us) AS submit_us, max(gpus) AS gpus, min(cluster) AS cluster, bool_or(open) AS open,
-    max_by(end_state, coalesce(from_us, submit_us)) AS end_state
+  SELECT job, min(submit_us) AS submit_us, max(gpus) AS gpus, min(cluster) AS cluster, bool_or(open) AS open
   FROM _held GROUP BY job
 ),
 spent AS (
@@ -42,10 +45,11 @@ SELECT w.job, c.model, coalesce(c.cluster, a.cluster) AS cluster, c.platform, co
   w.begin_us AS first_us, w.end_us AS last_us, coalesce(c.starts, 0) AS starts,
   coalesce(c.failures + c.preemptions, 0) AS nof, coalesce(c.failures, 0) AS failures, coalesce(c.preemptions, 0) AS preemptions,
   coalesce(c.planned, 0) AS planned, coalesce(c.open, FALSE) OR coalesce(a.open, FALSE) AS open,
-  coalesce(c.end_state, a.end_state) AS end_state, coalesce(t.wall_us, 0) AS wall_us, coalesce(t.allocated_us, 0) AS allocated_us,
+  coalesce(c.end_state, e.end_state) AS end_state, coalesce(t.wall_us, 0) AS wall_us, coalesce(t.allocated_us, 0) AS allocated_us,
   coalesce(t.effective_us, 0) AS effective_us,
   CAST(t.effective_us AS DOUBLE) / CAST(nullif(t.allocated_us, 0) AS DOUBLE) AS ett
 FROM _wall AS w
 LEFT JOIN came AS c ON c.job = w.job
 LEFT JOIN asked AS a ON a.job = w.job
+LEFT JOIN ended AS e ON e.job = w.job AND e.nth = 1
 LEFT JOIN spent AS t ON t.job = w.job
