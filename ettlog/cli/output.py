@@ -162,13 +162,16 @@ def _write(data: bytes, out: Output) -> None:
     say([f"wrote {out.path}"], quiet=out.quiet)
 
 
+_LAKES_OWN = {"manifest.jsonl", "lock", "event", "step", "alloc", "relations"}
+
+
 def replace(path: Path, data: bytes) -> None:
     """Write a file whole or not at all, durably: a temporary one beside it, synced and renamed.
 
     A link stays one, and what it points to is replaced; a pipe or device takes the bytes as they come.
 
     Raises:
-        UsageError: the file cannot be written there.
+        UsageError: the file cannot be written there, or belongs to a lake.
         EttlogError: the disk is full or broken.
     """
     try:
@@ -176,6 +179,7 @@ def replace(path: Path, data: bytes) -> None:
             path.write_bytes(data)
             return
         place = path.resolve()
+        _spare_lakes(path, place)
         handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
         try:
             _fill(handle, Path(name), data)
@@ -187,6 +191,18 @@ def replace(path: Path, data: bytes) -> None:
         _sync_folder(place.parent)
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _spare_lakes(path: Path, place: Path) -> None:
+    """Refuse to write over the files of a lake, also by way of a link: they are its only copy of the facts."""
+    from ettlog.discover import is_lake
+
+    for folder in place.parents[:2]:
+        if place.relative_to(folder).parts[0] in _LAKES_OWN and is_lake(folder):
+            raise UsageError(
+                "this file belongs to a lake", where=str(path), why=f"{folder} is one, which keeps its facts there",
+                todo="name a file outside of the lake",
+            )  # fmt: skip
 
 
 def _fill(handle: int, path: Path, data: bytes) -> None:
