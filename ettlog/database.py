@@ -15,6 +15,7 @@ from ettlog.sink import ident
 
 if TYPE_CHECKING:
     import duckdb
+    import polars as pl
     import pyarrow as pa
 
 MEMORY_MIB = 1024
@@ -25,6 +26,8 @@ STORAGE = "v1.0.0"
 """Oldest DuckDB that can read the database files that are written."""
 FEW = 2_000
 """Most rows that are given to the database as parameters."""
+_FOREIGN = re.compile("INTERVAL|UNION|VARIANT|BIGNUM|GEOMETRY|TIME_NS")
+"""Types, also inside of others, that Polars does not hold."""
 ATTACHED = "snapshot"
 """Name under which a database file is attached."""
 
@@ -224,19 +227,52 @@ def make(con: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
         ) from error
 
 
+READING = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+"""Nodes of a parsed query that change nothing."""
+RUNNING = {"query", "json_execute_serialized_sql", "copy_database", "write_log"}
+"""Functions that run a text, which may be anything, or write."""
+
+
 def admit(con: duckdb.DuckDBPyConnection, query: str) -> None:
-    """Refuse what is not exactly one SELECT, or the plain EXPLAIN of one, with a UsageError."""
+    """Refuse what is not exactly one SELECT, or the plain EXPLAIN of one, with a UsageError.
+
+    A SELECT may hold INSERT, UPDATE, DELETE or COPY in its WITH, and call what runs a text: of the parsed query every
+    node must be one that reads.
+    """
     import duckdb
 
     bare = re.sub(r"\A\s*explain\s+(?!analyze\b)", "", query, flags=re.IGNORECASE)
     parsed = con.extract_statements(bare)
-    if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
+    reads = len(parsed) == 1 and parsed[0].type == duckdb.StatementType.SELECT
+    if reads:
+        tree = con.execute("SELECT CAST(json_serialize_sql(CAST($1 AS VARCHAR)) AS VARCHAR)", [bare]).fetchall()[0][0]
+        # a quote inside of a text is escaped there, so that no text looks like a node
+        nodes = set(re.findall(r'"type":"(\w+_NODE)"', tree))
+        called = {name.lower() for name in re.findall(r'"function_name":"(\w+)"', tree)}
+        reads = bool(nodes) and nodes <= READING and not called & RUNNING
+    if not reads:
         raise UsageError(
             "only one SELECT is answered",
             where=query.strip()[:200] or "(empty query)",
             why="a question may read the relations and change nothing",
             todo="write one SELECT, or EXPLAIN in front of it",
         )
+
+
+def answer(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    """Return the rows of a query as a frame; columns of types that Polars does not hold, such as spans of time, as
+    texts."""
+    kinds = [str(kind) for kind in found.types]
+    if any(map(_FOREIGN.search, kinds)):
+        told = zip(found.columns, kinds, strict=True)
+        found = found.project(
+            ", ".join(
+                (f"CAST(#{place} AS VARCHAR)" if _FOREIGN.search(kind) else f"#{place}") + f" AS {ident(name)}"
+                for place, (name, kind) in enumerate(told, 1)
+            )
+        )
+    frame: pl.DataFrame = found.pl()
+    return frame
 
 
 def with_plain_at(query: str) -> str:

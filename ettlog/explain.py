@@ -32,6 +32,13 @@ CLOCK_WORDS = {
     "none": "no clock",
 }
 """What an instant rests on that is not exact, in words."""
+UNTOLD = "no line tells what went on"
+INFERRED = "an inference: an instant of it, or what went on, is not printed as such"
+ADRIFT = "an inference: lines of its start lie outside its allocation, so a clock is wrong"
+DATELESS = ("date_inferred", "date_nominal", "carried", "none")
+"""Clocks of lines that may owe their year to something else."""
+ABOUT_YEARS = "the year of stamps without one"
+"""How a sentence about a source begins that concerns such lines alone."""
 MICROS_PER_HOUR = 3_600_000_000
 
 
@@ -53,7 +60,10 @@ def explain(fleet: Fleet, row: str) -> pl.DataFrame:
     chosen = choose(fleet, row)
     found = _with_lines(chosen, fleet)
     sources = _source_words(fleet, set(found["path"].drop_nulls().to_list()))
-    sentences = [_sentences(each, sources) for each in found.iter_rows(named=True)]
+    adrift = _adrift(fleet)
+    sentences = [
+        _sentences(each, sources, adrift=(each["job"], each["start"]) in adrift) for each in found.iter_rows(named=True)
+    ]
     return found.with_columns(pl.Series("inferences", sentences, pl.String)).select(COLUMNS)
 
 
@@ -174,17 +184,27 @@ def _source_words(fleet: Fleet, paths: set[str]) -> Mapping[str, list[str]]:
     return words
 
 
-def _sentences(row: Mapping[str, object], sources: Mapping[str, list[str]]) -> str:
+def _adrift(fleet: Fleet) -> set[tuple[str, int]]:
+    """Return the starts whose lines lie outside their allocation; none where a snapshot has left them out."""
+    frame = _facts(fleet, "_adrift")
+    return set() if frame is None else set(frame.select("job", "k").rows())
+
+
+def _sentences(row: Mapping[str, object], sources: Mapping[str, list[str]], *, adrift: bool) -> str:
     found: list[str] = []
-    if row["inferred"] and not row["note"]:
-        found.append("an instant of it is not printed")
+    if row["path"] is None:
+        found.append(UNTOLD)
+    if row["inferred"]:
+        found.append(ADRIFT if adrift else INFERRED)
     if row["note"]:
         found.append(str(row["note"]))
     if row["clock"] in CLOCK_WORDS:
         found.append(CLOCK_WORDS[str(row["clock"])])
     if row["gpus"] is None:
         found.append("the number of GPUs is not known")
-    return "; ".join(_unique([*found, *sources.get(str(row["path"]), [])]))
+    dateless = row["clock"] in DATELESS
+    of_source = [text for text in sources.get(str(row["path"]), []) if dateless or not text.startswith(ABOUT_YEARS)]
+    return "; ".join(_unique([*found, *of_source]))
 
 
 def _unique(sentences: Iterable[str]) -> list[str]:

@@ -208,7 +208,7 @@ class Fleet:
             database.admit(self.connection, query)
             for name in (*sorted(self._waiting & words(query)), *named(query)):
                 self._compute(name)
-            frame: pl.DataFrame = self.connection.sql(query, params=params or None).pl()
+            return database.answer(self.connection.sql(query, params=params or None))
         except (duckdb.Error, ValueError) as error:
             raise UsageError(
                 "the query cannot be answered",
@@ -216,7 +216,6 @@ class Fleet:
                 why=str(error).strip().splitlines()[0],
                 todo="see `ettlog schema` for relations and columns",
             ) from error
-        return frame
 
     def check(self) -> pl.DataFrame:
         """Return one row per finding of a check: check, level, subject, detail, sentence, todo; none when all pass."""

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ettlog.fleet import Fleet
     from ettlog.kept import Index
 
-OF_JOB = ("launch", "mark", "_placed", "_held", "_lone", COMPILATION)
+OF_JOB = ("launch", "mark", "_placed", "_held", "_lone", "_adrift", COMPILATION)
 """What they read that has a column `job`; one relation bears the name of a component."""
-READ = (*OF_JOB, "_stream", "_again", "_ramp", "_ran", "step")
+READ = (*OF_JOB, "_stream", "_again", "_stepped", "_ramp", "_ran", "step")
 """All that they read, beside the vocabulary."""
 OF_SOURCE = ("_stepped", "_ramp")
 """What is made of the step lines of one source alone."""

@@ -60,7 +60,8 @@ def golden_fleet(name: str = "run") -> FakeFleet:
         }
     )  # fmt: skip
     source = pl.DataFrame({"key": ["k"], "path": ["logs/run.log"]})
-    tables = {"segment": segment, "start": start, "job": job, "event": event, "source": source}
+    adrift = pl.DataFrame(schema={"job": pl.String, "k": pl.Int64})
+    tables = {"segment": segment, "start": start, "job": job, "event": event, "source": source, "_adrift": adrift}
     return FakeFleet({**tables, "allocation": pl.DataFrame({"job": [name], "id": ["1"]})})
 
 

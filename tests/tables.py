@@ -32,7 +32,9 @@ class Log:
     """One log file under construction: lines are numbered as they are added."""
 
     def __init__(self, key: str = "a", **source: Any) -> None:
-        """Begin a log; further words are columns of the source."""
+        """Begin a log; further words are columns of the source, and `torn`: its last line breaks off."""
+        self.torn = bool(source.pop("torn", False))
+        """Whether its last line breaks off, and nothing matches what is left of it."""
         self.source: dict[str, Any] = {
             "key": key,
             "path": f"logs/{key}.log",
@@ -74,7 +76,7 @@ def fleet(*logs: Log, alloc: Iterable[Mapping[str, Any]] = (), config: Config | 
     """Return a fleet over logs and scheduler records."""
     records = list(alloc)
     keys = dict.fromkeys(row["key"] for row in records)
-    sources = [{"n_lines": log.line} | log.source for log in logs] + [
+    sources = [{"n_lines": log.line + log.torn} | log.source for log in logs] + [
         {"key": key, "path": f"logs/{key}.sacct", "state": "whole"} for key in keys
     ]
     return Fleet.from_tables(
@@ -83,9 +85,10 @@ def fleet(*logs: Log, alloc: Iterable[Mapping[str, Any]] = (), config: Config | 
         step=table(row for log in logs for row in log.steps),
         alloc=table(records),
         line=table(
-            {"key": log.source["key"], "path": log.source["path"], "outcome": "matched", "lines": log.line}
+            {"key": log.source["key"], "path": log.source["path"], "outcome": outcome, "lines": lines}
             for log in logs
-            if log.line and "n_lines" not in log.source
+            for outcome, lines in (("matched", log.line), ("torn", int(log.torn)))
+            if lines and "n_lines" not in log.source
         ),
         config=config,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.assembly import minutes, segments, starts, stepping
+from tests.assembly import segments, starts, stepping
 from tests.tables import Log, fleet, record
 
 
@@ -80,8 +80,17 @@ def test_a_log_cut_at_the_left_inside_an_allocation_leaves_a_gap() -> None:
         log.step(at, step, 1)
     log.say(12, "exit_ok")
     made = fleet(log, alloc=[record(submit=0, start=0, end=12, gpus=8)])
-    assert sum(minutes(made).values()) == 12
-    assert minutes(made)["step"] == 3
+    assert segments(made) == [(0, "gap", 0, 9), (0, "step", 9, 10), (0, "step", 10, 12)]
+    assert made.table("segment")["stage"].unique().to_list() == ["steady"]
+
+
+def test_a_log_that_begins_with_the_first_step_is_not_cut() -> None:
+    """A trainer that prints nothing before step 1: until then hardware was held and no trainer showed."""
+    log = Log(allocation="7")
+    stepping(log, 1, (10, 11, 12))
+    log.say(12, "exit_ok")
+    made = fleet(log, alloc=[record(submit=0, start=0, end=12, gpus=8)])
+    assert segments(made) == [(0, "placement", 0, 9), (0, "step", 9, 12)]
 
 
 def test_a_log_cut_at_the_right_is_truncated() -> None:

@@ -16,7 +16,7 @@ from ettlog.explain import CLOCK_WORDS, explain, reasons
 from ettlog.fleet import Fleet
 from ettlog.lifecycle import CLOCKS
 from tests.conftest import ROOT
-from tests.tables import MINUTE, minute
+from tests.tables import MINUTE, Log, fleet, minute, record
 from tests.test_golden_timeline import golden
 
 __all__ = ["golden"]
@@ -66,8 +66,59 @@ def test_every_clock_that_is_not_exact_has_words() -> None:
 def test_inferences_stand_with_the_segment(golden: Fleet) -> None:
     """An estimate says so; the queue's record is exact and says nothing."""
     told = {row["part"]: row["inferences"] for row in explain(golden, "run").iter_rows(named=True)}
-    assert told["first_step_excess"] == "first step beyond a steady step"
+    inference = "an inference: an instant of it, or what went on, is not printed as such"
+    assert told["first_step_excess"] == f"{inference}; first step beyond a steady step"
     assert told["queue"] == ""
+
+
+def test_time_that_no_line_tells_says_so_and_a_wrong_clock_is_named() -> None:
+    """Hardware was held before a log that begins with step 50, and its last line lies 7 minutes behind the release."""
+    log = Log(allocation="7")
+    for step, at in ((50, 10), (51, 11), (52, 12)):
+        log.step(at, step, 1)
+    log.say(17, "exit_ok")
+    made = fleet(log, alloc=[record(submit=0, start=0, end=10, gpus=8)])
+    told = {row["part"]: row["inferences"] for row in explain(made, "run").iter_rows(named=True)}
+    wrong = "an inference: lines of its start lie outside its allocation, so a clock is wrong"
+    assert told == {"gap": "no line tells what went on", "step": wrong}
+
+
+def test_only_lines_without_a_year_say_where_it_is_from(tmp_path: Path) -> None:
+    """The launcher's stamp has no year and takes that of the run's; the step's has one, and says nothing of years."""
+    (tmp_path / "logs").mkdir()
+    launcher = "I0309 11:15:00.260000 4242 torch/distributed/launcher/api.py:195] Starting elastic_operator"
+    step = "iteration        1/     100 | consumed samples:          128 | elapsed time per iteration (ms): 60000.0"
+    lines = (
+        "[before the start of training step] datetime: 2031-03-09 11:14:50 ",
+        f"{launcher} with launch configs:",
+        "[after megatron is initialized] datetime: 2031-03-09 11:16:00 ",
+        f" [2031-03-09 11:18:00] {step} | learning rate: 1.500000E-05 |",
+    )
+    (tmp_path / "logs" / "dove.log").write_text("\n".join(lines) + "\n")
+    ettlog.ingest([tmp_path / "logs"], tmp_path / "lake")
+    made = ettlog.open(tmp_path / "lake")
+    rows = explain(made, made.table("job")["job"][0]).iter_rows(named=True)
+    years = {(row["line"], row["clock"]): "the year of stamps" in row["inferences"] for row in rows}
+    assert years == {(line, clock): clock == "date_inferred" for line, clock in years}
+    assert {*years.values()} == {True, False}
+
+
+def test_a_job_that_never_came_back_up_has_no_recoveries_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One start: an empty table stands beside a sentence, not alone."""
+    log = Log()
+    log.say(0, "launch")
+    log.step(2, 1, 1)
+    log.say(3, "exit_ok")
+    monkeypatch.setattr(ettlog, "open", lambda _path: fleet(log))
+    shown = CliRunner().invoke(app, ["timeline", "run", "--recoveries"], catch_exceptions=False).output
+    assert "no restart: no later start of this job is known" in shown
+
+
+def test_help_says_what_each_convention_counts() -> None:
+    """A value of a convention stands beside its meaning, not beside its own name."""
+    told = " ".join(CliRunner().invoke(app, ["ett", "--help"]).output.split())
+    assert "allocated: hardware held; elapsed: first allocation to last release" in told
+    assert "basis allocated" not in told
 
 
 def test_a_row_of_ett_adds_up_to_its_number(made: Fleet) -> None:

@@ -57,6 +57,16 @@ REFUSED = (
     "EXPLAIN /* plain */ ANALYZE SELECT 1",
     "EXPLAIN COPY (SELECT 1) TO '{lake}/x.csv'",
     "EXPLAIN EXPLAIN SELECT 1",
+    "WITH x AS (COPY (SELECT 1) TO '{lake}/x.csv') SELECT 1",
+    "WITH x AS (SELECT 1), y AS (COPY job TO '{lake}/event/x.parquet') SELECT 1",
+    "EXPLAIN WITH x AS (COPY (SELECT 1) TO '{lake}/x.csv') SELECT 1",
+    "WITH x AS (DELETE FROM job RETURNING *) SELECT * FROM x",
+    "WITH x AS (INSERT INTO job SELECT * FROM job RETURNING *) SELECT * FROM x",
+    "WITH x AS (UPDATE job SET model = 'x' RETURNING *) SELECT * FROM x",
+    "FROM json_execute_serialized_sql(json_serialize_sql('WITH x AS (COPY job TO ''{lake}/x.csv'') SELECT 1'))",
+    "SELECT * FROM Query('SELECT 1')",
+    """FROM "query"('SELECT * FROM json_execute_serialized_sql(1)')""",
+    "SELECT write_log('x')",
     "SELECT 1; SELECT 2",
     "SELECT 1; DROP VIEW event",
     "PIVOT job ON model USING count(*)",
@@ -120,6 +130,19 @@ def test_a_question_cannot_leave_the_lake(fleet: Fleet, lake: Path, question: st
     """Files, addresses and the environment outside the lake are out of reach."""
     with pytest.raises(UsageError):
         fleet.sql(question.format(lake=lake))
+
+
+def test_a_text_that_looks_like_a_statement_is_a_text(fleet: Fleet) -> None:
+    """What a query quotes is no part of it, whatever it holds."""
+    text = '"type":"COPY_QUERY_NODE" "function_name":"query"'
+    assert fleet.sql(f"SELECT '{text}' AS text")["text"].to_list() == [text]
+
+
+def test_spans_of_time_are_texts(fleet: Fleet) -> None:
+    """A difference of two instants, also inside of a list, is an answer like any other; names may come twice."""
+    at = "TIMESTAMP '2031-05-06 08:00:00'"
+    found = fleet.sql(f"SELECT {at} - TIMESTAMP '2031-05-05 07:58:30' AS d, [INTERVAL 1 DAY] AS e, 5 AS n, 6 AS n")
+    assert found.rows() == [("1 day 00:01:30", "[1 day]", 5, 6)]
 
 
 @pytest.mark.parametrize("question", ["SELECT 1 AS x", "explain select 1 from job", "WITH a AS (SELECT 1) FROM a"])

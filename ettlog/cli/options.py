@@ -179,7 +179,7 @@ def convention_options(function: Callable[..., R]) -> Callable[..., R]:
 
     for name, meanings in reversed(WORDS.items()):
         other = ", or what ettlog.toml says" if name in CONFIGURED else ""
-        text = "; ".join(f"{value}: {words.partition(' (')[0]}" for value, words in meanings.items())
+        text = "; ".join(f"{value}: {words.rpartition(' (')[2].rstrip(')')}" for value, words in meanings.items())
         option = click.option(
             f"--{name}",
             type=click.Choice(list(meanings)),

@@ -122,7 +122,9 @@ def _recoveries(fleet: Fleet, job: str | None) -> View:
 
     if job is not None:
         header = [f"job: {named(fleet, job)}", f"phases: {', '.join(recovery.PHASES)}; fault and new_step are instants"]
-        return View(recovery.recoveries(fleet, job), header=header, shown=RECOVERIES)
+        frame = recovery.recoveries(fleet, job)
+        notes = [] if frame.height else ["no restart: no later start of this job is known"]
+        return View(frame, header=header, notes=notes, shown=RECOVERIES)
     frame = recovery.by_cause(fleet)
     header = [
         "recoveries after failures and preemptions, over all jobs and all time",

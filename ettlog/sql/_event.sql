@@ -1,5 +1,5 @@
 -- One row per event, its launch numbered over the whole stream, undated lines given a neighbour's instant.
--- needs: event, step, _stepped, _stream, _again, _ramp
+-- needs: event, step, _stepped, _stream, _again, _ramp, _lent
 -- key: content key of the source
 -- path: path of the file
 -- stream: the log the source is a part of
@@ -7,7 +7,7 @@
 -- line: line number in the source
 -- launch: number of the launch in the stream; 0 before the first
 -- at_us: instant; of an undated line that of the dated line before it in its launch, else of the one after it
--- dated: whether the line holds an instant of its own
+-- dated: whether the line holds an instant of its own, and no other line's
 -- kind: what the line says
 -- rank: rank that wrote the line, where it says so
 -- node: node that wrote the line, where it says so
@@ -30,11 +30,12 @@ placed AS (
     e.key, s.path, s.stream, s.part_no, e.line, s.launches_before + e.launch AS launch,
     CASE WHEN e.clock = 'carried' AND e.launch = 0 AND e.line < h.line AND e.ts >= h.ts THEN NULL
       WHEN e.clock = 'carried' AND e.line > b.until_line AND e.line < coalesce(b.next_line, e.line + 1) THEN least(e.ts + b.lag_us, b.next_us) ELSE e.ts END AS ts,
-    e.ts IS NOT NULL AND e.clock NOT IN ('carried', 'none') AS dated,
+    e.ts IS NOT NULL AND e.clock NOT IN ('carried', 'none') AND t.key IS NULL AS dated,
     e.kind, e.rank, e.node, e.step, e.target, e.duration_us, e.world, e.code, e.cause, e.name
   FROM event AS e
   JOIN _stream AS s ON s.key = e.key
   LEFT JOIN head AS h ON h.key = e.key
+  LEFT JOIN _lent AS t ON t.key = e.key AND t.line = e.line
   LEFT JOIN _again AS r ON r.key = e.key AND e.line BETWEEN r.from_line AND r.to_line
   LEFT JOIN _ramp AS b ON b.key = e.key AND b.launch = e.launch AND b.lag_us > 0
   WHERE r.key IS NULL

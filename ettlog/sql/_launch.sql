@@ -1,5 +1,5 @@
 -- One row per launch of one stream that counts as a start; lines before the first launch count only where they show a trainer.
--- needs: _counted, source, _event, _stream, lifecycle_kind
+-- needs: _counted, line_stat, source, _event, _stream, lifecycle_kind
 -- name: job name of the stream
 -- stream: the log
 -- launch: number of the launch in the stream
@@ -47,8 +47,9 @@ following AS (
 ),
 streams AS (
   SELECT c.stream, min(c.name) AS name, min(s.rank) AS rank, min(s.allocation) AS allocation,
-    min(s.first_us) AS first_us, max(s.last_us) AS last_us, max_by(s.state, c.part_no) = 'torn' AS torn
+    min(s.first_us) AS first_us, max(s.last_us) AS last_us, max_by(s.state = 'torn' OR b.key IS NOT NULL, c.part_no) AS torn
   FROM _stream AS c JOIN source AS s ON s.key = c.key
+  LEFT JOIN (SELECT DISTINCT key FROM line_stat WHERE outcome = 'torn' AND lines > 0) AS b ON b.key = s.key
   -- a document quotes logs: what it says happened in a run whose log is elsewhere
   WHERE s.state <> 'document'
   GROUP BY c.stream

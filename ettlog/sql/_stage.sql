@@ -7,7 +7,7 @@
 -- gpus: GPUs of the allocation, else the world size
 -- nth: order of stages that begin at one instant
 WITH start AS (
-  SELECT h.*, s.kind, s.end_state, p.gpus, lead(s.kind) OVER w AS next_kind, lag(coalesce(h.progress_us, h.stop_us)) OVER w AS broke_us,
+  SELECT h.*, s.kind, s.end_state, p.gpus, p.held_from_us, lead(s.kind) OVER w AS next_kind, lag(coalesce(h.progress_us, h.stop_us)) OVER w AS broke_us,
     lag(h.done_us) OVER w AS done_before_us
   FROM _phase AS h
   JOIN _start AS s ON s.job = h.job AND s.k = h.k
@@ -20,7 +20,8 @@ point AS (
     gpus, 1 AS place
   FROM start
   UNION ALL
-  SELECT job, new_us, k, 'steady', gpus, 2 FROM start WHERE new_us IS NOT NULL
+  -- steps that nobody tells of were made before the first line of a log that was cut: where start-up ended in it is not known
+  SELECT job, CASE WHEN headless THEN held_from_us ELSE new_us END, k, 'steady', gpus, 2 FROM start WHERE new_us IS NOT NULL
   UNION ALL
   SELECT job, CASE WHEN end_state = 'completed' THEN CASE WHEN step_end_us IS NOT NULL THEN stop_us ELSE loop_us END ELSE coalesce(step_end_us, stop_us) END, k,
     'shutdown', gpus, 3

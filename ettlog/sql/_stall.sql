@@ -1,27 +1,39 @@
 -- One row per save: the time in which the training loop waited for it.
--- needs: mark, _work, _steady, _placed, _start
+-- needs: mark, _walk, _work, _steady, _placed, _start, _stream, _untold
 -- job: job
 -- k: number of the start in its job
 -- part: save_stall, or final_save where the training loop had been left before, or where a start that completed made no step behind it
 -- begin_us: the save was asked for
 -- end_us: first of the last rank's commit, the end of staging, the own work of the next step, and the start's failure
--- inferred: whether no line tells the end
+-- inferred: whether no line tells the end, or the line of the next step may have another line's stamp
 -- evidence: path and line of the request
 WITH told AS (
   SELECT job, k, CASE WHEN kind = 'save_blocking' THEN 'save_request' ELSE kind END AS kind, coalesce(step, last_value(CASE WHEN kind IN ('save_request', 'save_blocking') THEN step END IGNORE NULLS) OVER (
       PARTITION BY job, k ORDER BY at_us, part_no, path, line, CASE WHEN kind IN ('save_request', 'save_blocking') THEN 0 ELSE 1 END, kind, step ROWS UNBOUNDED PRECEDING)) AS step,
-    at_us, part_no, path, line
+    at_us, stream, part_no, path, line
   FROM mark
   WHERE kind IN ('save_request', 'save_blocking', 'save_staged', 'save_written', 'save_commit') AND at_us IS NOT NULL
 ),
+numberless AS (SELECT DISTINCT job FROM told WHERE step IS NULL),
+beside AS (
+  -- a save without a number is of the last step line before it in its own log: clocks of two ranks need not agree on what came first
+  SELECT job, k, kind, step, at_us, stream, part_no, path, line, coalesce(step, last_value(beside_step IGNORE NULLS) OVER (
+    PARTITION BY job, k, stream ORDER BY part_no, line, CASE WHEN kind = 'line' THEN 0 ELSE 1 END, beside_step ROWS UNBOUNDED PRECEDING)) AS own_step
+  FROM (
+    SELECT *, CAST(NULL AS BIGINT) AS beside_step FROM told
+    UNION ALL
+    SELECT p.job, p.k, 'line', NULL, NULL, c.stream, c.part_no, c.path, w.line, w.step
+    FROM _walk AS w JOIN _placed AS p ON p.gid = w.gid JOIN numberless AS n ON n.job = p.job JOIN _stream AS c ON c.no = w.no
+  ) AS logged
+),
 lined AS (
-  SELECT job, k, kind, step, at_us, part_no, path, line FROM told
+  SELECT job, k, kind, own_step AS step, at_us, part_no, path, line FROM beside WHERE kind <> 'line'
   UNION ALL
   SELECT p.job, p.k, 'step', w.step, w.end_us, 0, '', 0 FROM _work AS w JOIN _placed AS p ON p.gid = w.gid
-  WHERE p.job IN (SELECT job FROM told WHERE step IS NULL)
+  WHERE p.job IN (SELECT job FROM beside WHERE kind <> 'line' AND own_step IS NULL)
 ),
 located AS (
-  -- a save without a number is of the last step line before it
+  -- where that log prints no steps, of the last one of any log
   SELECT job, k, kind, at_us, part_no, path, line, coalesce(step, last_value(CASE WHEN kind = 'step' THEN step END IGNORE NULLS) OVER (
     PARTITION BY job, k ORDER BY at_us, path, line, step ROWS UNBOUNDED PRECEDING), -1) AS step
   FROM lined
@@ -49,16 +61,18 @@ asked AS (
 mixed AS (
   -- an undated end carries the request's own instant and tells nothing
   SELECT p.gid, a.step, a.at_us, a.evidence, CASE WHEN a.done_us > a.at_us THEN a.done_us END AS done_us, a.staged_us, a.written_us,
-    CAST(NULL AS BIGINT) AS resumes_us, CAST(NULL AS BIGINT) AS line_us, 1 AS place
+    CAST(NULL AS BIGINT) AS resumes_us, CAST(NULL AS BIGINT) AS line_us, CAST(NULL AS BOOLEAN) AS vague, 1 AS place
   FROM asked AS a JOIN _placed AS p ON p.job = a.job AND p.k = a.k
   UNION ALL
-  SELECT w.gid, w.step, NULL, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), w.end_us, 0
+  SELECT w.gid, w.step, NULL, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), w.end_us, u.gid IS NOT NULL, 0
   FROM _work AS w JOIN _steady AS s ON s.gid = w.gid
+  LEFT JOIN _untold AS u ON u.gid = w.gid AND u.pass = w.pass AND u.step = w.step
   WHERE w.gid IN (SELECT p.gid FROM asked AS a JOIN _placed AS p ON p.job = a.job AND p.k = a.k)
 ),
 next AS (
   -- a save of step n comes behind the line of step n; the first line behind it bounds the wait
-  SELECT *, first_value(line_us IGNORE NULLS) OVER w AS next_line_us, first_value(resumes_us IGNORE NULLS) OVER w AS next_us
+  SELECT *, first_value(line_us IGNORE NULLS) OVER w AS next_line_us, first_value(resumes_us IGNORE NULLS) OVER w AS next_us,
+    first_value(vague IGNORE NULLS) OVER w AS next_vague
   FROM mixed
   WINDOW w AS (PARTITION BY gid ORDER BY step, place, at_us, line_us, resumes_us ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
 ),
@@ -78,7 +92,7 @@ SELECT p.job, p.k,
   -- a line that lets the loop go on is better evidence than the estimate of the next step's own work; a commit is not
   greatest(n.at_us, least(coalesce(CASE WHEN n.done_us = n.staged_us AND n.staged_us <= n.next_line_us THEN n.staged_us
     ELSE least(n.done_us, n.next_us) END, n.written_us, p.last_us), t.failed_us)) AS end_us,
-  n.done_us IS NULL OR (p.steps_cut AND n.step >= w.step) AS inferred, n.evidence
+  n.done_us IS NULL OR coalesce(n.next_vague, FALSE) OR (p.steps_cut AND n.step >= w.step) AS inferred, n.evidence
 FROM next AS n
 JOIN _placed AS p ON p.gid = n.gid
 JOIN _start AS t ON t.job = p.job AND t.k = p.k

@@ -18,7 +18,7 @@ bare AS (
   GROUP BY h.job, h.from_us, h.to_us, h.evidence, h.ready_us
 ),
 came AS (
-  SELECT h.job, h.k, h.begin_us, p.raw, p.held_from_us, p.before_us, s.same_log, p.evidence, lag(h.done_us) OVER w AS done_us,
+  SELECT h.job, h.k, CASE WHEN h.headless THEN p.ready_us ELSE h.begin_us END AS begin_us, p.raw, p.held_from_us, p.before_us, s.same_log, p.evidence, lag(h.done_us) OVER w AS done_us,
     lag(p.raw) OVER w AS raw_before, lag(p.held_from_us) OVER w AS held_before_us
   FROM _phase AS h
   JOIN _placed AS p ON p.job = h.job AND p.k = h.k
@@ -40,4 +40,4 @@ SELECT job, k, 'placement', CASE WHEN raw IS NULL THEN coalesce(done_us, before_
   -- where the old processes end and the wait for the new ones begins is told by silence only
   begin_us, raw IS NULL OR coalesce(raw = raw_before AND held_from_us = held_before_us, FALSE), evidence
 FROM came
-WHERE raw IS NOT NULL OR same_log OR (k = 0 AND before_us IS NOT NULL)
+WHERE begin_us IS NOT NULL AND (raw IS NOT NULL OR same_log OR (k = 0 AND before_us IS NOT NULL))

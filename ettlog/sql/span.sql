@@ -1,12 +1,12 @@
 -- One row per raw interval of a start; intervals may overlap.
--- needs: _wait, _tile, _pair, _evaluated, _stall, _work, step_run, _phase, _placed, _start, _stream
+-- needs: _wait, _tile, _pair, _evaluated, _stall, _work, step_run, _phase, _placed, _start, _stream, _adrift
 -- job: job
 -- start: number of the start; null where none follows
 -- part: what went on
 -- begin_us: begin in microseconds since 1970 UTC
 -- end_us: end
 -- evidence: path and line, with a note where it rests on another reading
--- inferred: whether it rests on an inference
+-- inferred: whether it rests on an inference, or lines of its start lie outside the allocation, so that no instant of them is sure
 WITH every AS (
   SELECT job, k, part, begin_us, end_us, evidence, inferred FROM _wait
   UNION ALL
@@ -30,11 +30,11 @@ WITH every AS (
   FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('completed', 'unknown', 'truncated')
   UNION ALL
-  SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, s.end_evidence || ' (end to release)', NOT s.told OR h.silent OR (s.failed_us IS NOT NULL AND NOT s.failed_dated)
+  SELECT h.job, h.k, 'teardown', h.stop_us, h.done_us, s.end_evidence || ' (end to release)', NOT s.told OR h.silent OR h.overrun OR (s.failed_us IS NOT NULL AND NOT s.failed_dated)
     OR (s.failed_us IS NULL AND NOT coalesce(h.step_dated, TRUE))
   FROM _phase AS h JOIN _start AS s ON s.job = h.job AND s.k = h.k
   WHERE s.end_state NOT IN ('unknown', 'truncated')
 )
-SELECT job, k AS start, part, begin_us, end_us, evidence, inferred
-FROM every
-WHERE end_us > begin_us
+SELECT e.job, e.k AS start, e.part, e.begin_us, e.end_us, e.evidence, e.inferred OR a.job IS NOT NULL AS inferred
+FROM every AS e LEFT JOIN _adrift AS a ON a.job = e.job AND a.k = e.k
+WHERE e.end_us > e.begin_us
