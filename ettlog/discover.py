@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ettlog import objects
 from ettlog.errors import UsageError
+from ettlog.manifest import NAME as MANIFEST
 
 MAX_DEPTH = 32
 MAX_FILES = 1_000_000
@@ -105,6 +106,11 @@ def _look(root: Path, label: str | None, depth: int, skip: set[tuple[int, int] |
             todo="give a folder of logs, or log files, that exist and are readable",
         ) from error
     if stat.S_ISDIR(info.st_mode):
+        if is_lake(base):
+            raise UsageError(
+                "this folder is a lake, and no logs", where=str(root), why=f"it holds {MANIFEST}",
+                todo="name the folder of logs; `ettlog merge` joins lakes",
+            )  # fmt: skip
         _walk(base, root_name(root, label), depth, skip, found)
     else:
         _take(base, f"{plain(label or base.parent.name or 'root')}/{plain(base.name)}", found)
@@ -114,6 +120,17 @@ def is_folder(path: Path) -> bool:
     """Tell whether a path is a folder; what cannot be looked at is none."""
     try:
         return path.is_dir()
+    except OSError:
+        return False
+
+
+def is_lake(folder: Path) -> bool:
+    """Tell whether a folder holds the manifest of a lake."""
+    try:
+        if not stat.S_ISREG((folder / MANIFEST).lstat().st_mode):
+            return False
+        with (folder / MANIFEST).open("rb") as stream:
+            return stream.read(5) == b'{"v":'
     except OSError:
         return False
 
@@ -152,6 +169,8 @@ def _walk(folder: Path, name: str, depth: int, skip: set[tuple[int, int] | None]
                 _take(path, child, found)
             elif _identity(path) in skip:
                 found.skipped.append(Skipped(child, "the lake itself"))
+            elif is_lake(path):
+                found.skipped.append(Skipped(child, "a lake: `ettlog merge` joins lakes"))
             elif left <= 1:
                 found.skipped.append(Skipped(child, "too many folders inside each other"))
             else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from ettlog import portions
 from ettlog.lifecycle import LOOP_PARTS, PART_BY_NAME, STAGES
 
 if TYPE_CHECKING:
@@ -37,7 +38,17 @@ def moved(fleet: Fleet, segment: pl.DataFrame) -> pl.DataFrame:
         return segment
     runs = runs.filter(pl.col("job").is_in(again.implode()))
     placed = fleet.table("_placed").filter(pl.col("job").is_in(again.implode())).select("job", "k", "gid")
-    return move(segment, runs, fleet.table("_piece").join(placed, on="gid"))
+    rest = segment.filter(~pl.col("job").is_in(again.implode()))
+    made = [rest] + [_of_part(part, segment, runs, placed) for part in portions.parts(fleet)]
+    return pl.concat(made).sort("job", "begin_us")
+
+
+def _of_part(part: Fleet, segment: pl.DataFrame, runs: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+    """Return `move` of the segments of the jobs of a portion: the step lines of all jobs are too many at once."""
+    lines = part.table("_piece").join(placed, on="gid")
+    mine = part.table("_placed")["job"].unique().implode()
+    here, ran = (frame.filter(pl.col("job").is_in(mine)) for frame in (segment, runs))
+    return move(here.filter(pl.col("job").is_in(ran["job"].unique().implode())), ran, lines)
 
 
 def move(segment: pl.DataFrame, step_run: pl.DataFrame, piece: pl.DataFrame | None = None) -> pl.DataFrame:

@@ -204,6 +204,7 @@ class Fleet:
         import duckdb
 
         try:
+            query.encode()  # DuckDB takes no halves of letters
             query = database.with_plain_at(query)
             database.admit(self.connection, query)
             for name in (*sorted(self._waiting & words(query)), *named(query)):

@@ -14,7 +14,7 @@ from ettlog.relations import relations
 from ettlog.sink import ident
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ettlog.fleet import Fleet
     from ettlog.kept import Index
@@ -55,29 +55,60 @@ def assemble(fleet: Fleet, names: Iterable[str], most: int | None = None, earlie
     Of jobs that are what they were in `earlier`, kept relations of other sources, the rows are taken from there.
     """
     names = tuple(names)
-    memory = fleet.memory_mib
-    most = most or lines(memory)
-    few = fleet.lake and sum(file.rows for name, _, file in fleet.lake.state.listed() if name == "step") <= most
-    if few and earlier is None:
+    most = most or lines(fleet.memory_mib)
+    if _few(fleet, most) and earlier is None:
         fleet.assemble(names)
         return
     wanted = [name for name in names if name in behind()]
-    vocabulary = facts.vocabulary(fleet.config)
-    needed = [name for name in inputs() if name not in vocabulary]
+    needed = _needed(fleet)
     renews = earlier is not None and renewal.begin(fleet, earlier, wanted, needed)
     fleet.assemble([*(name for name in names if name not in behind()), *needed, "_launch", "_held"])
-    fleet.connection.execute("CREATE TEMP TABLE every AS SELECT job FROM launch UNION SELECT job FROM _held")
+    fleet.connection.execute(_EVERY)
     if renews:
         renewal.carry(fleet, wanted)
-    files = fleet.lake.names("step") if fleet.lake else {}
-    for number in _deal(fleet, most):
-        part = _part(fleet, number, needed, files, memory // 2)
+    for part in _parts(fleet, most, needed):
         part.assemble(wanted)
         for name in wanted:
             fleet.add(name, part)
+    fleet.assemble(wanted)  # where nothing changed, or no job is there
+
+
+def parts(fleet: Fleet, most: int | None = None) -> Iterator[Fleet]:
+    """Yield fleets over portions of the jobs, each with what lies behind their step lines, and closed behind its turn.
+
+    The fleet itself is yielded where its step lines are few, or an engine holds them.
+    """
+    most = most or lines(fleet.memory_mib)
+    if fleet.lake is None or getattr(fleet, "engine", None) or _few(fleet, most):
+        yield fleet
+        return
+    needed = _needed(fleet)
+    fleet.assemble([*needed, "_launch", "_held"])
+    fleet.connection.execute(_EVERY)
+    yield from _parts(fleet, most, needed)
+
+
+_EVERY = "CREATE TEMP TABLE every AS SELECT job FROM launch UNION SELECT job FROM _held"
+
+
+def _few(fleet: Fleet, most: int) -> bool:
+    listed = fleet.lake.state.listed() if fleet.lake else ()
+    return fleet.lake is not None and sum(file.rows for name, _, file in listed if name == "step") <= most
+
+
+def _needed(fleet: Fleet) -> list[str]:
+    vocabulary = facts.vocabulary(fleet.config)
+    return [name for name in inputs() if name not in vocabulary]
+
+
+def _parts(fleet: Fleet, most: int, needed: Iterable[str]) -> Iterator[Fleet]:
+    """Yield a fleet for each portion of the jobs in `every`, and drop that table at the end."""
+    files = fleet.lake.names("step") if fleet.lake else {}
+    for number in _deal(fleet, most):
+        part = _part(fleet, number, needed, files, fleet.memory_mib // 2)
+        yield part
         part.connection.close()
     fleet.connection.execute("DROP TABLE portion; DROP TABLE every")
-    fleet.assemble(wanted)  # where nothing changed, or no job is there
 
 
 _DEAL = """

@@ -95,7 +95,13 @@ def run(
         for task in tasks:
             yield read(task, formats())
         return
-    pool = _Pool(tasks, format_dirs, min(max(1, workers), len(tasks)), fenced=confined is not False)
+    try:
+        pool = _Pool(tasks, format_dirs, min(max(1, workers), len(tasks)), fenced=confined is not False)
+    except OSError as error:
+        raise EttlogError(
+            "no process can be started to read the logs", where="--workers", why=error.strerror or str(error),
+            todo="allow more processes and open files, or read in this process with --workers 1",
+        ) from error  # fmt: skip
     try:
         yield from pool.answers(_refuse if confined else lambda task: read(task, formats()))
     finally:

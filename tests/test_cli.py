@@ -18,6 +18,7 @@ from ettlog.cli import COMMANDS, app, main
 from ettlog.cli.output import replace
 from ettlog.config import Config
 from ettlog.errors import EttlogError, NoDataError, UsageError
+from tests import ingesting
 from tests.conftest import ROOT
 from tests.fakes import FakeFleet, empty_fleet, golden_fleet
 
@@ -142,6 +143,20 @@ def test_an_output_is_the_old_one_or_the_new_one(tmp_path: Path, monkeypatch: py
             assert caught.value.exit_code == 1
             assert "free some space" in caught.value.todo
         assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
+
+
+@pytest.mark.parametrize("name", ["manifest.jsonl", "event/x.parquet", "relations/index.json", "link"])
+def test_an_output_spares_the_files_of_a_lake(tmp_path: Path, name: str) -> None:
+    """What a lake keeps is not written over, also by way of a link from outside; beside it there is room."""
+    ingesting.run(ingesting.make_logs(tmp_path))
+    lake, before = tmp_path / "lake", (tmp_path / "lake/manifest.jsonl").read_bytes()
+    (lake / "event").mkdir(exist_ok=True)
+    (tmp_path / "link").symlink_to(lake / "manifest.jsonl")
+    with pytest.raises(UsageError, match="belongs to a lake"):
+        replace(tmp_path / name if name == "link" else lake / name, b"x")
+    replace(lake / "report.html", b"page")
+    assert (lake / "manifest.jsonl").read_bytes() == before
+    assert (lake / "report.html").read_bytes() == b"page"
 
 
 def test_an_output_goes_through_a_link_and_into_a_pipe(tmp_path: Path) -> None:

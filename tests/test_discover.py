@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from ettlog import discover
 from ettlog.errors import UsageError
+from tests.ingesting import make_logs, run
 
 
 def make(root: Path, *names: str) -> Path:
@@ -89,6 +91,20 @@ def test_the_lake_inside_the_logs_is_not_read(tmp_path: Path) -> None:
     found = discover.discover([root], root / "sub" / ".." / "my.lake")
     assert [file.name for file in found.files] == ["logs/a.log", "logs/sub/b.log"]
     assert found.skipped == [discover.Skipped("logs/my.lake", "the lake itself")]
+
+
+def test_other_lakes_are_no_logs(tmp_path: Path) -> None:
+    """A lake among the logs is left out with the way to join it, one that is given as logs is refused; a log of its
+    manifest's name is a log."""
+    logs = make_logs(tmp_path)
+    run(logs)
+    shutil.copytree(tmp_path / "lake", logs / "old.lake")
+    (logs / "sub/manifest.jsonl").write_text('{"version": 1}\n')
+    found = discover.discover([logs], tmp_path / "lake")
+    assert ("logs/old.lake", "a lake: `ettlog merge` joins lakes") in found.skipped
+    assert "logs/sub/manifest.jsonl" in {file.name for file in found.files}
+    with pytest.raises(UsageError, match="is a lake, and no logs"):
+        discover.discover([tmp_path / "lake"], tmp_path / "other")
 
 
 @pytest.mark.parametrize(("depth", "files"), [(1, 1), (2, 2), (3, 3), (4, 3)])

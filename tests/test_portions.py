@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ettlog import ett_lost, keeping, portions
 from ettlog import fleet as fleets
-from ettlog import keeping, portions
 from ettlog.fleet import Fleet
 from ettlog.ingest import IngestOptions, ingest
 from tests.conftest import ROOT
@@ -76,6 +76,21 @@ def test_portions_of_a_lake_read_their_own_files(tmp_path: Path, story: str) -> 
     whole, parts = fleets.open(tmp_path / "lake"), fleets.open(tmp_path / "lake")
     whole._keeper = parts._keeper = None
     same(whole, parts, 1)
+
+
+def test_lost_steps_are_found_portion_by_portion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where step lines are too many at once, those of each portion tell which steps were lost: the same segments."""
+    ingest([ROOT / "fixtures/fleet/logs"], tmp_path / "lake", options=IngestOptions(workers=1))
+    whole = fleets.open(tmp_path / "lake")
+    segment = whole.table("segment")
+    told = ett_lost.moved(whole, segment)
+    assert not told.equals(segment.sort("job", "begin_us"))
+    seen = []
+    real = portions._part
+    monkeypatch.setattr(portions, "lines", lambda _: 3_000)
+    monkeypatch.setattr(portions, "_part", lambda *given: seen.append(given[1]) or real(*given))
+    assert ett_lost.moved(fleets.open(tmp_path / "lake"), segment).equals(told)
+    assert len(seen) > 1
 
 
 def test_a_portion_holds_what_memory_allows() -> None:

@@ -71,6 +71,7 @@ REFUSED = (
     "SELECT 1; DROP VIEW event",
     "PIVOT job ON model USING count(*)",
     "MERGE INTO job USING job AS j ON true WHEN MATCHED THEN DELETE",
+    "SELECT '\udcff'",
     "",
     "-- nothing",
 )

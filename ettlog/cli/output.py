@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING
 import click
 
 from ettlog import sink, tables
-from ettlog.cli import fit
+from ettlog.cli import fit, plain
 from ettlog.durable import sync_folder
 from ettlog.errors import EttlogError, LakeError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
     from rich.table import Table
 
     from ettlog.cli.options import Output
-    from ettlog.tables import View
+    from ettlog.tables import Shown, View
 
 WIDEST = 120
 """Characters beyond which a sentence is broken, however wide the terminal."""
@@ -90,8 +91,14 @@ def paint(view: View, *, header: bool, colours: bool, width: int | None = None) 
         into.print()
     notes = list(view.notes)
     if not view.frame.is_empty():
-        table, left = _table(view, header=header, width=width)
-        into.print(table)
+        shown, lines = tables.readable(view)
+        left: list[str] = []
+        if width:
+            shown, lines, left = fit.fitted(shown, lines, width)
+        if plain.fits(lines):
+            _print_long(into, shown, lines, header=header)
+        else:
+            into.print(_table(shown, lines, header=header))
         notes += [_left_out(left, width)] if left else []
     if notes and not view.frame.is_empty():
         into.print()
@@ -105,21 +112,25 @@ def _left_out(titles: list[str], width: int | None) -> str:
     return f"left out to fit {width} characters: {', '.join(titles)}; --columns picks, -o FILE or a pipe gives all"
 
 
-def _table(view: View, *, header: bool, width: int | None) -> tuple[Table, list[str]]:
+def _print_long(into: Console, shown: Sequence[Shown], rows: Sequence[Sequence[str]], *, header: bool) -> None:
+    right = [tables.numeric(item.kind) for item in shown]
+    titles, *lines = plain.lines([item.title if header else "" for item in shown], right, rows, fit.GAP)
+    if header:
+        into.print(titles, style="bold", soft_wrap=True)
+    into.file.write("".join(line + "\n" for line in lines))
+
+
+def _table(shown: Sequence[Shown], lines: Sequence[Sequence[str]], *, header: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    shown, lines = tables.readable(view)
-    left: list[str] = []
-    if width:
-        shown, lines, left = fit.fitted(shown, lines, width)
     table = Table(box=None, show_header=header, pad_edge=False, padding=(0, fit.GAP, 0, 0), header_style="bold")
     for item in shown:
         right = tables.numeric(item.kind)
         table.add_column(Text(item.title), justify="right" if right else "left", no_wrap=True)
     for line in lines:
         table.add_row(*[Text(cell) for cell in line])
-    return table, left
+    return table
 
 
 def _chosen(view: View, out: Output) -> View:
@@ -162,13 +173,16 @@ def _write(data: bytes, out: Output) -> None:
     say([f"wrote {out.path}"], quiet=out.quiet)
 
 
+_LAKES_OWN = {"manifest.jsonl", "lock", "event", "step", "alloc", "relations"}
+
+
 def replace(path: Path, data: bytes) -> None:
     """Write a file whole or not at all, durably: a temporary one beside it, synced and renamed.
 
     A link stays one, and what it points to is replaced; a pipe or device takes the bytes as they come.
 
     Raises:
-        UsageError: the file cannot be written there.
+        UsageError: the file cannot be written there, or belongs to a lake.
         EttlogError: the disk is full or broken.
     """
     try:
@@ -176,6 +190,7 @@ def replace(path: Path, data: bytes) -> None:
             path.write_bytes(data)
             return
         place = path.resolve()
+        _spare_lakes(path, place)
         handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
         try:
             _fill(handle, Path(name), data)
@@ -187,6 +202,18 @@ def replace(path: Path, data: bytes) -> None:
         _sync_folder(place.parent)
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _spare_lakes(path: Path, place: Path) -> None:
+    """Refuse to write over the files of a lake, also by way of a link: they are its only copy of the facts."""
+    from ettlog.discover import is_lake
+
+    for folder in place.parents[:2]:
+        if place.relative_to(folder).parts[0] in _LAKES_OWN and is_lake(folder):
+            raise UsageError(
+                "this file belongs to a lake", where=str(path), why=f"{folder} is one, which keeps its facts there",
+                todo="name a file outside of the lake",
+            )  # fmt: skip
 
 
 def _fill(handle: int, path: Path, data: bytes) -> None:

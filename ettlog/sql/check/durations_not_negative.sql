@@ -1,5 +1,5 @@
 -- A raw interval ends before it begins.
--- needs: step_run, _stall, _pair, _work, allocation, _stream
+-- needs: step_run, _stall, _pair, _backward, allocation
 -- level: error
 -- todo: a clock ran backwards or a record is damaged: look at the line, and report it if it is right
 -- subject: path and line
@@ -12,8 +12,7 @@ FROM (
   UNION ALL
   SELECT evidence, part, begin_us, end_us FROM _pair
   UNION ALL
-  SELECT c.path || ':' || CAST(w.line AS VARCHAR), 'steps of a line', w.work_us, w.end_us
-  FROM _work AS w JOIN _stream AS c ON c.no = w.no
+  SELECT evidence, 'steps of a line', begin_us, end_us FROM _backward
   UNION ALL
   SELECT evidence, 'allocation', start_us, end_us FROM allocation
 ) AS every
