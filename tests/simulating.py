@@ -72,7 +72,7 @@ UNFLAGGED = 5e-6
 
 
 def main() -> None:
-    """Print one row a seed and set of faults; fail where ETT is further off than it may be, or time is wrong unflagged."""
+    """Print one row a seed and set of faults; fail where ETT is off by too much, or time is wrong without a flag."""
     wrong = []
     asked = argparse.ArgumentParser(description=main.__doc__)
     asked.add_argument("--seeds", type=int, default=20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,10 +86,15 @@ def test_lost_steps_are_found_portion_by_portion(tmp_path: Path, monkeypatch: py
     segment = whole.table("segment")
     told = ett_lost.moved(whole, segment)
     assert not told.equals(segment.sort("job", "begin_us"))
-    seen = []
+    seen: list[int] = []
     real = portions._part
+
+    def spied(*given: Any) -> Fleet:
+        seen.append(given[1])
+        return real(*given)
+
     monkeypatch.setattr(portions, "lines", lambda _: 3_000)
-    monkeypatch.setattr(portions, "_part", lambda *given: seen.append(given[1]) or real(*given))
+    monkeypatch.setattr(portions, "_part", spied)
     assert ett_lost.moved(fleets.open(tmp_path / "lake"), segment).equals(told)
     assert len(seen) > 1
 
