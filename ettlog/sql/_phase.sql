@@ -1,5 +1,5 @@
 -- One row per start: the instants that divide it into start-up, loop and end.
--- needs: _placed, _start, _work, _pass, _piece, _pause, _stall, _save, _pair, mark, lifecycle_kind, lifecycle_part
+-- needs: _placed, _start, _trained, _work, _pass, _piece, _pause, _stall, _save, _pair, mark, lifecycle_kind, lifecycle_part
 -- job: job
 -- k: number of the start in its job
 -- begin_us: first instant, or the scheduler's word that the trainer's processes ran; of a headless start the first step line's time begins
@@ -42,15 +42,6 @@ told AS (
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind LEFT JOIN lifecycle_part AS p ON p.part = k.part
   GROUP BY m.job, m.k
 ),
-trained AS (
-  -- batches without a number of the run go on behind the last step line: more than five seconds of them are no end of the loop. What is asked for
-  -- there of a start that ends well is its end, and no sign of life behind it tells of training
-  SELECT gid, max(CASE WHEN kind = 'heartbeat' AND at_us > end_us + 5000000 AND at_us <= coalesce(closes_us, at_us) THEN at_us END) AS at_us
-  FROM (SELECT p.gid, s.end_us, m.kind, m.at_us, min(CASE WHEN m.kind <> 'heartbeat' AND m.at_us >= s.end_us THEN m.at_us END) OVER (PARTITION BY p.gid) AS closes_us
-    FROM mark AS m JOIN _placed AS p ON p.job = m.job AND p.k = m.k JOIN stepped AS s ON s.gid = p.gid
-    WHERE m.kind IN ('heartbeat', 'save_request', 'save_blocking', 'publish_begin', 'train_end', 'exit_planned', 'exit_ok', 'exit_code')) AS last_told
-  GROUP BY gid
-),
 saved AS (
   SELECT job, k, max(step) AS step FROM _save WHERE state <> 'loaded' GROUP BY job, k
 ),
@@ -81,7 +72,7 @@ stopped AS (
   LEFT JOIN told AS t ON t.job = p.job AND t.k = p.k
   LEFT JOIN saved AS v ON v.job = p.job AND v.k = p.k
   LEFT JOIN waited AS h ON h.job = p.job AND h.k = p.k
-  LEFT JOIN trained AS a ON a.gid = p.gid
+  LEFT JOIN _trained AS a ON a.gid = p.gid
   LEFT JOIN followed AS o ON o.job = p.job AND o.k = p.k
   WHERE p.first_us IS NOT NULL
 )

@@ -1,5 +1,5 @@
 -- One row per start: its instants, the allocation it lies in, and how its log and the scheduler say that it ended.
--- needs: launch, mark, _launch, _end, _held, _missing, _stepped, _stream, source, lifecycle_kind
+-- needs: launch, mark, _launch, _end, _first_line, _held, _missing, _stream, source, lifecycle_kind
 -- job: job
 -- k: number of the start in its job
 -- gid: number of the start over all jobs
@@ -47,18 +47,6 @@ told AS (
     max(CASE WHEN m.kind = 'train_start' THEN m.at_us END) AS train_us
   FROM mark AS m JOIN lifecycle_kind AS k ON k.kind = m.kind GROUP BY m.job, m.k
 ),
-first_line AS (
-  SELECT job, k, path || ':' || CAST(line AS VARCHAR) AS evidence,
-    row_number() OVER (PARTITION BY job, k ORDER BY at_us NULLS LAST, part_no, path, line) AS nth
-  FROM (
-    SELECT job, k, path, part_no, line, at_us FROM mark
-    UNION ALL
-    -- what was collected of a log may begin with a step
-    SELECT l.job, l.k, c.path, c.part_no, t.dated_line, t.dated_us
-    FROM _stepped AS t JOIN _stream AS c ON c.key = t.key JOIN launch AS l ON l.stream = c.stream AND l.launch = c.launches_before + t.launch
-    WHERE t.dated_line IS NOT NULL
-  ) AS told
-),
 who AS (
   SELECT l.job, l.k, min(s.model) AS model, min(s.cluster) AS cluster, min(s.platform) AS platform, min(s.allocation) AS allocation
   FROM launch AS l JOIN _stream AS c ON c.stream = l.stream JOIN source AS s ON s.key = c.key GROUP BY l.job, l.k
@@ -86,7 +74,7 @@ SELECT e.job, e.k, e.gid, e.stream, e.first_us, e.last_us, e.before_us, e.resume
 FROM each AS e
 LEFT JOIN told AS t ON t.job = e.job AND t.k = e.k
 LEFT JOIN who AS w ON w.job = e.job AND w.k = e.k
-LEFT JOIN first_line AS f ON f.job = e.job AND f.k = e.k AND f.nth = 1
+LEFT JOIN _first_line AS f ON f.job = e.job AND f.k = e.k
 LEFT JOIN _end AS d ON d.gid = e.gid
 LEFT JOIN _missing AS m ON m.gid = e.gid
 LEFT JOIN placed AS p ON p.job = e.job AND p.k = e.k AND p.nth = 1

@@ -1,5 +1,5 @@
 -- One row per save: the time in which the training loop waited for it.
--- needs: mark, _walk, _work, _steady, _placed, _start, _stream, _untold
+-- needs: mark, _asked, _work, _steady, _placed, _start, _untold
 -- job: job
 -- k: number of the start in its job
 -- part: save_stall, or final_save where the training loop had been left before, or where a start that completed made no step behind it
@@ -7,67 +7,16 @@
 -- end_us: first of the last rank's commit, the end of staging, the own work of the next step, and the start's failure
 -- inferred: whether no line tells the end, or the line of the next step may have another line's stamp
 -- evidence: path and line of the request
-WITH told AS (
-  SELECT job, k, CASE WHEN kind = 'save_blocking' THEN 'save_request' ELSE kind END AS kind, coalesce(step, last_value(CASE WHEN kind IN ('save_request', 'save_blocking') THEN step END IGNORE NULLS) OVER (
-      PARTITION BY job, k ORDER BY at_us, part_no, path, line, CASE WHEN kind IN ('save_request', 'save_blocking') THEN 0 ELSE 1 END, kind, step ROWS UNBOUNDED PRECEDING)) AS step,
-    at_us, stream, part_no, path, line
-  FROM mark
-  WHERE kind IN ('save_request', 'save_blocking', 'save_staged', 'save_written', 'save_commit') AND at_us IS NOT NULL
-),
-numberless AS (SELECT DISTINCT job FROM told WHERE step IS NULL),
-beside AS (
-  -- a save without a number is of the last step line before it in its own log: clocks of two ranks need not agree on what came first
-  SELECT job, k, kind, step, at_us, stream, part_no, path, line, coalesce(step, last_value(beside_step IGNORE NULLS) OVER (
-    PARTITION BY job, k, stream ORDER BY part_no, line, CASE WHEN kind = 'line' THEN 0 ELSE 1 END, beside_step ROWS UNBOUNDED PRECEDING)) AS own_step
-  FROM (
-    SELECT *, CAST(NULL AS BIGINT) AS beside_step FROM told
-    UNION ALL
-    SELECT p.job, p.k, 'line', NULL, NULL, c.stream, c.part_no, c.path, w.line, w.step
-    FROM _walk AS w JOIN _placed AS p ON p.gid = w.gid JOIN numberless AS n ON n.job = p.job JOIN _stream AS c ON c.no = w.no
-  ) AS logged
-),
-lined AS (
-  SELECT job, k, kind, own_step AS step, at_us, part_no, path, line FROM beside WHERE kind <> 'line'
-  UNION ALL
-  SELECT p.job, p.k, 'step', w.step, w.end_us, 0, '', 0 FROM _work AS w JOIN _placed AS p ON p.gid = w.gid
-  WHERE p.job IN (SELECT job FROM beside WHERE kind <> 'line' AND own_step IS NULL)
-),
-located AS (
-  -- where that log prints no steps, of the last one of any log
-  SELECT job, k, kind, at_us, part_no, path, line, coalesce(step, last_value(CASE WHEN kind = 'step' THEN step END IGNORE NULLS) OVER (
-    PARTITION BY job, k ORDER BY at_us, path, line, step ROWS UNBOUNDED PRECEDING), -1) AS step
-  FROM lined
-),
-turned AS (
-  -- a step may be saved twice: a request behind a commit opens another save
-  SELECT *, CASE WHEN kind = 'save_request' AND coalesce(last_value(CASE WHEN kind <> 'save_written' THEN kind END IGNORE NULLS) OVER (
-      PARTITION BY job, k, step ORDER BY at_us, part_no, path, line, CASE WHEN kind = 'save_request' THEN 0 ELSE 1 END, kind ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), '')
-    <> 'save_request' THEN 1 ELSE 0 END AS opens
-  FROM located
-  WHERE kind <> 'step'
-),
-numbered AS (
-  SELECT *, sum(opens) OVER (PARTITION BY job, k, step ORDER BY at_us, part_no, path, line, CASE WHEN kind = 'save_request' THEN 0 ELSE 1 END, kind, opens DESC ROWS UNBOUNDED PRECEDING) AS nth FROM turned
-),
-asked AS (
-  SELECT job, k, step, min(at_us) AS at_us, min_by(path || ':' || CAST(line AS VARCHAR), opens * -1) AS evidence,
-    least(max(CASE WHEN kind = 'save_commit' THEN at_us END), max(CASE WHEN kind = 'save_staged' THEN at_us END)) AS done_us,
-    max(CASE WHEN kind = 'save_staged' THEN at_us END) AS staged_us,
-    max(CASE WHEN kind = 'save_written' THEN at_us END) AS written_us
-  FROM numbered
-  WHERE nth > 0
-  GROUP BY job, k, step, nth
-),
-mixed AS (
+WITH mixed AS (
   -- an undated end carries the request's own instant and tells nothing
   SELECT p.gid, a.step, a.at_us, a.evidence, CASE WHEN a.done_us > a.at_us THEN a.done_us END AS done_us, a.staged_us, a.written_us,
     CAST(NULL AS BIGINT) AS resumes_us, CAST(NULL AS BIGINT) AS line_us, CAST(NULL AS BOOLEAN) AS vague, 1 AS place
-  FROM asked AS a JOIN _placed AS p ON p.job = a.job AND p.k = a.k
+  FROM _asked AS a JOIN _placed AS p ON p.job = a.job AND p.k = a.k
   UNION ALL
   SELECT w.gid, w.step, NULL, NULL, NULL, NULL, NULL, w.end_us - coalesce(s.steady_us * w.covered, w.printed_us, 0), w.end_us, u.gid IS NOT NULL, 0
   FROM _work AS w JOIN _steady AS s ON s.gid = w.gid
   LEFT JOIN _untold AS u ON u.gid = w.gid AND u.pass = w.pass AND u.step = w.step
-  WHERE w.gid IN (SELECT p.gid FROM asked AS a JOIN _placed AS p ON p.job = a.job AND p.k = a.k)
+  WHERE w.gid IN (SELECT p.gid FROM _asked AS a JOIN _placed AS p ON p.job = a.job AND p.k = a.k)
 ),
 next AS (
   -- a save of step n comes behind the line of step n; the first line behind it bounds the wait
@@ -80,7 +29,7 @@ left_at AS (
   SELECT job, k, min(at_us) AS at_us FROM mark WHERE kind = 'train_end' GROUP BY job, k
 ),
 newest AS (
-  SELECT job, k, max(at_us) AS at_us FROM asked GROUP BY job, k
+  SELECT job, k, max(at_us) AS at_us FROM _asked GROUP BY job, k
 ),
 stepped AS (
   SELECT gid, max(end_us) AS end_us, max(step) AS step FROM _work GROUP BY gid

@@ -1,9 +1,10 @@
--- One row per step line behind a save of which only the end is told, so that nobody knows when it was asked for; or that came sooner
--- behind one than its own duration says, or whose next line did, so that its stamp may be another line's.
+-- One row per step line of which nobody knows how much of its time a save took.
 -- needs: _line, mark
 -- gid: number of the start over all jobs
 -- pass: 0, and one more each time the loop went back inside the process
 -- step: step printed
+-- Of the save before it only the end is told, so that it is not known when it was asked for; or the line came sooner behind the save
+-- than its own duration says, or the next line did, so that its stamp may be another line's.
 WITH saved AS (
   SELECT gid, step, bool_or(kind IN ('save_request', 'save_blocking')) AS asked
   FROM mark
