@@ -23,7 +23,9 @@ LOCK_NAME = durable.LOCK_NAME
 SUFFIX = ".parquet"
 
 _OWN = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}\Z|{re.escape(durable.TEMP_MARK)}")
-_TOP = {manifest.NAME, CONFIG_NAME, REGISTRY_NAME, LOCK_NAME, shards.FOLDER, shards.DONE, kept.FOLDER, *TABLES}
+OWN = {manifest.NAME, LOCK_NAME, shards.FOLDER, shards.DONE, kept.FOLDER, *TABLES}
+"""What ettlog alone writes in a lake."""
+_TOP = {CONFIG_NAME, REGISTRY_NAME, *OWN}
 
 
 def data_path(lake: Path, table: str, key: str) -> Path:
@@ -152,10 +154,9 @@ def _damaged(path: Path, damage: list[str]) -> LakeError:
     )
 
 
-def _size(path: Path | str) -> int:
-    """Return the length of a file; of a link that of what it says, and -1 where there is none."""
+def _size(path: Path) -> int:
     with contextlib.suppress(OSError):
-        return os.lstat(path).st_size
+        return path.lstat().st_size
     return -1
 
 

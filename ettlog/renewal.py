@@ -51,14 +51,21 @@ def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[
     part = _new(fleet)
     _take_events(fleet, earlier, part)
     fleet.assemble(["skew", "source", "_seam"])
+    stays = _stays(fleet)
+    if stays:
+        _of_sources(fleet, part)
+    part.connection.close()
+    return stays
+
+
+def _stays(fleet: Fleet) -> bool:
+    """Tell whether no clock is shifted, and launches are counted over the files of a log as they were."""
     shifts = "SELECT shift_us FROM skew UNION ALL SELECT shift_us FROM was_skew"
     if any(shift is not None for (shift,) in fleet.connection.execute(shifts).fetchall()):
         return False
-    for one, other in (("_seam", WAS + "_seam"), (WAS + "_seam", "_seam")):
-        if fleet.connection.execute("FROM " + ident(one) + " EXCEPT ALL FROM " + ident(other)).fetchall():
-            return False
-    _of_sources(fleet, part)
-    return True
+    pairs = (("_seam", WAS + "_seam"), (WAS + "_seam", "_seam"))
+    differ = ("FROM " + ident(one) + " EXCEPT ALL FROM " + ident(other) for one, other in pairs)
+    return not any(fleet.connection.execute(query).fetchall() for query in differ)
 
 
 def _new(fleet: Fleet) -> Fleet:
@@ -95,7 +102,6 @@ def _of_sources(fleet: Fleet, part: Fleet) -> None:
     part.assemble(OF_SOURCE)
     for name in OF_SOURCE:
         fleet.add(name, part)
-    part.connection.close()
     for name in OF_SOURCE:
         kept = " FROM " + WAS + name + " WHERE key IN (SELECT key FROM source)"
         fleet.connection.execute("INSERT INTO " + ident(name) + " SELECT *" + kept)

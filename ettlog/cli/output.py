@@ -173,9 +173,6 @@ def _write(data: bytes, out: Output) -> None:
     say([f"wrote {out.path}"], quiet=out.quiet)
 
 
-_LAKES_OWN = {"manifest.jsonl", "lock", "event", "step", "alloc", "relations"}
-
-
 def replace(path: Path, data: bytes) -> None:
     """Write a file whole or not at all, durably: a temporary one beside it, synced and renamed.
 
@@ -207,9 +204,10 @@ def replace(path: Path, data: bytes) -> None:
 def _spare_lakes(path: Path, place: Path) -> None:
     """Refuse to write over the files of a lake, also by way of a link: they are its only copy of the facts."""
     from ettlog.discover import is_lake
+    from ettlog.lake import OWN
 
     for folder in place.parents[:2]:
-        if place.relative_to(folder).parts[0] in _LAKES_OWN and is_lake(folder):
+        if place.relative_to(folder).parts[0] in OWN and is_lake(folder):
             raise UsageError(
                 "this file belongs to a lake", where=str(path), why=f"{folder} is one, which keeps its facts there",
                 todo="name a file outside of the lake",
