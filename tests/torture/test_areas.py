@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.torture import __main__, circumstances, page, results, sequences
+from tests.torture import __main__, circumstances, fuzzing, page, results, sequences
 from tests.torture.nursery import lending
 from tests.torture.outputs import LOADED
 from tests.torture.registry import AREAS, UNITS, Area, Outcome, Run, Scope, memory, run
@@ -148,6 +148,23 @@ def test_sequences_that_were_run_are_not_run_again(tmp_path: Path, monkeypatch: 
     code.write_text("2")
     sequences.run(scope)
     assert len(started) == 21
+
+
+def test_fuzzing_goes_on_until_there_were_inputs_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight targets of 100,000 inputs a round: four rounds are 3.2 million; rounds that ended are not run again."""
+    started = list[str]()
+
+    def ended(command: list[str]) -> tuple[int, int, str]:
+        started.append(command[-1])
+        return int(len(started) == 20), 100_000, "it broke"
+
+    monkeypatch.setattr("fuzz.__main__.ended", ended)
+    monkeypatch.setattr(fuzzing, "find_spec", lambda _: True)
+    scope = Scope(tmp_path, full=True, kept=tmp_path / "kept")
+    first = fuzzing.run(scope)
+    assert (first.counts["executions"], len(first.failures), len(started)) == (2_400_000, 1, 24)
+    again = fuzzing.run(scope)
+    assert (again.counts["executions"], again.failures, len(started)) == (3_200_000, [], 24 + 1 + 8)
 
 
 def test_the_readme_says_what_the_page_says() -> None:
