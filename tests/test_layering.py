@@ -35,7 +35,7 @@ LAYERS = (
     | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "ready", "nursery"}
     | {"held", "beginnings", "together"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
-    | {"fact_files", "seams", "portions", "renewal"},
+    | {"fact_files", "seams", "strays", "portions", "renewal"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "support", "explain", "lacks"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.torture import circumstances, page, results
+from tests.torture import circumstances, page, results, sequences
 from tests.torture.nursery import lending
 from tests.torture.outputs import LOADED
 from tests.torture.registry import AREAS, UNITS, Area, Outcome, Run, Scope, memory, run
@@ -103,6 +104,28 @@ def test_circumstances_that_were_tried_are_not_tried_again(tmp_path: Path, monke
     assert len(started) == before
     circumstances.run(Scope(tmp_path / "work", full=True, seed=2, kept=tmp_path / "kept"))
     assert len(started) == before + found.counts["executions"]
+
+
+def test_sequences_that_were_run_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten thousand the third failed: the next run takes it alone, and after a change of the code all ten."""
+    code, started = tmp_path / "code.py", list[str]()
+    code.write_text("1")
+
+    def run(command: list[str], **_how: object) -> subprocess.CompletedProcess[str]:
+        started.append(command[-1])
+        return subprocess.CompletedProcess(command, int(len(started) == 3), "", "it broke")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    monkeypatch.setattr(sequences, "MACHINE", ("code.py",))
+    scope = Scope(tmp_path, full=True, kept=tmp_path / "kept")
+    first = sequences.run(scope)
+    assert (first.counts["executions"], first.failures) == (9_000, ["seed 1002: it broke"])
+    again = sequences.run(scope)
+    assert (again.counts["executions"], again.failures, started[10:]) == (10_000, [], ["1002"])
+    code.write_text("2")
+    sequences.run(scope)
+    assert len(started) == 21
 
 
 def test_the_readme_says_what_the_page_says() -> None:
