@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROWS = tuple(f"_{name}" for name in ("walk", "line", "pass", "swing", "work", "piece"))
 """Relations with a row for every step line, and steps between: made anew where an answer needs them, never kept."""
-BEHIND = ("_phase", "_placed", "_save", "_steady")
+BEHIND = ("_phase", "_placed", "_rate", "_save", "_steady")
 """Steps between the public relations that answers read beside them."""
 
 
