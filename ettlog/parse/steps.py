@@ -14,7 +14,7 @@ from ettlog.parse.engine import Source
 from ettlog.parse.extract import CUT, Matched, Pool
 from ettlog.parse.facts import Steps
 from ettlog.parse.finder import Covered, Rest
-from ettlog.parse.likes import Taken
+from ettlog.parse.likes import BARREN, Taken
 from ettlog.parse.line import Found
 from ettlog.parse.lines import Lines
 from ettlog.parse.template import COLUMNS, MAX_WIDTH, NULL
@@ -51,6 +51,7 @@ class StepLines:
         """Keep the block, its lines, and how to read one line."""
         self._source, self._block, self._lines, self._read_line = source, block, lines, read_line
         self._matched: list[Taken] = []
+        self._barren: list[Taken] = []
         self._waiting: list[Pool] = []
         self.undated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
         """Where undated step lines begin, and their numbers in the source."""
@@ -69,8 +70,9 @@ class StepLines:
         if self._source.limits.line >= MAX_WIDTH:
             begin, end = _lines(self._lines.ends)
             last = len(end) - self._block.sealed  # that line may have lost its end
-            self._matched += engine.likes.take(self._block.data, begin[:last], end[:last], idle)
-        rest = Rest(text, _covered(self._matched, silent=False))
+            for taken in engine.likes.take(self._block.data, begin[:last], end[:last], idle):
+                (self._barren if taken.pool.key == BARREN else self._matched).append(taken)
+        rest = Rest(text, _covered([*self._matched, *self._barren], silent=False))
         gates, at = engine.finder.step_hits(rest)
         self._source.hits += len(at) + len(rest.covered.begin)
         for pool in self._pools(gates, at) if len(at) else ():
@@ -78,7 +80,7 @@ class StepLines:
                 self._matched.append(Taken(pool, *engine.steps.match(self._block.data, pool)))
             else:
                 self._waiting.append(pool)
-        covered = _covered(self._matched, silent=True)
+        covered = _covered([*self._matched, *self._barren], silent=True)
         return rest if _most(rest.covered, covered) else Rest(text, covered)
 
     def read(self, idle: frozenset[int]) -> Ints:
@@ -171,7 +173,7 @@ class StepLines:
             yield from ((begin, found) for found in every)
             # of a line whose end is not seen, a match that touches it does not count: it says nothing of whole ones
             if not every and pool.key != CUT and text[end] == 10:
-                engine.duds.learn(silent, name, line, ready)
+                engine.learn_dud(silent, name, line, ready)
 
     def _twins(self, rows: Rows, line: Ints) -> Rows:
         """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside it,

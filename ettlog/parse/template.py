@@ -38,6 +38,7 @@ _DIGITS = frozenset(b"0123456789")
 _DATE = re.compile(
     rb"(?P<y>\d{4})[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T _](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?"
 )
+_CENTURY = re.compile(rb"\d\d(?=\d\d-\d\d)")
 _DATE_PARTS = ("y", "mo", "d", "h", "mi", "s", "f")
 _TIME = re.compile(rb"\d\d:\d\d:\d\d")
 _EPOCH = re.compile(rb"^\[?\d{10}\.\d|_ms\": ?\d|^:::MLP")
@@ -121,6 +122,13 @@ def _learn(
     return Learnt(
         index, line, cover, digits, tuple(numbers), tuple(missing), constants, clock, peeled.offset, peeled.rank
     )
+
+
+def barren(line: bytes) -> Learnt:
+    """Return what tells the like of a line on which there is nothing to read; the century of a date stays: prefixes
+    look for it."""
+    fixed = tuple((at, line[at : at + 1]) for found in _CENTURY.finditer(line) for at in range(*found.span()))
+    return Learnt(-1, line, len(line) + 1, fixed, (), (), (), None, 0, None)
 
 
 def allowed(line: bytes, proof: Proof) -> tuple[tuple[int, bytes], ...]:
