@@ -57,12 +57,24 @@ class StepLines:
         """Where undated step lines begin, and their numbers in the source."""
         self.dated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
         """Where step lines begin whose instant is that of the first stamp on them, and the instants."""
+        self.rest = Rest(memoryview(block.data)[: block.end], Covered(_EMPTY, _EMPTY))
+        """What is left of the block beside the lines on which no event can be."""
+
+    def clocked(self) -> Ints:
+        """Return where lines begin that whole templates read and that hold a time of day, whether it counts or not."""
+        every = ((pool, one) for pool, matched, _ in [*self._matched, *self._barren] for one in matched)
+        timed = [pool.at[one.rows] for pool, one in every if one.template.whole and one.template.timed]
+        return np.concatenate([_EMPTY, *timed])
 
     def match(self) -> Rest:
         """Find the step lines and match them with templates; return the text on which events can be.
 
         What cannot count yet for want of a line of its trainer waits: that line may be in this block.
         """
+        self.rest = self._match()
+        return self.rest
+
+    def _match(self) -> Rest:
         engine, text = self._source.engine, memoryview(self._block.data)[: self._block.end]
         if not engine.step_patterns:
             return Rest(text, Covered(_EMPTY, _EMPTY))
@@ -70,9 +82,10 @@ class StepLines:
         if self._source.limits.line >= MAX_WIDTH:
             begin, end = _lines(self._lines.ends)
             last = len(end) - self._block.sealed  # that line may have lost its end
-            for taken in engine.likes.take(self._block.data, begin[:last], end[:last], idle):
-                (self._barren if taken.pool.key == BARREN else self._matched).append(taken)
-        rest = Rest(text, _covered([*self._matched, *self._barren], silent=False))
+            for like in engine.likes.take(self._block.data, begin[:last], end[:last], idle):
+                (self._barren if like.pool.key == BARREN else self._matched).append(like)
+        known, taken = [*self._matched, *self._barren], len(self._matched)
+        rest = Rest(text, _covered(known, silent=False))
         gates, at = engine.finder.step_hits(rest)
         self._source.hits += len(at) + len(rest.covered.begin)
         for pool in self._pools(gates, at) if len(at) else ():
@@ -80,6 +93,8 @@ class StepLines:
                 self._matched.append(Taken(pool, *engine.steps.match(self._block.data, pool)))
             else:
                 self._waiting.append(pool)
+        if _silent(known) and not any(one.matched for one in self._matched[taken:]):
+            return rest
         covered = _covered([*self._matched, *self._barren], silent=True)
         return rest if _most(rest.covered, covered) else Rest(text, covered)
 
@@ -180,7 +195,9 @@ class StepLines:
         given the numbers of their lines."""
         tiers = self._source.engine.tiers[rows.pattern]
         undated = np.flatnonzero((tiers == 1) & (rows.ts == NULL))
-        for tier in self._source.engine.low_tiers:
+        for tier in self._source.engine.low_tiers if len(undated) or tiers.max(initial=1) > 1 else ():
+            if tier not in self._source.twins and not (tiers == tier).any():
+                continue
             dated = np.flatnonzero((tiers == tier) & (rows.ts != NULL))
             before = self._source.twins.get(tier, (_EMPTY, _EMPTY, _EMPTY, _EMPTY))
             if not len(undated):
@@ -225,6 +242,11 @@ def _covered(taken: Sequence[Taken], *, silent: bool) -> Covered:
     begin, end = np.concatenate(lines, axis=1)
     order = np.argsort(begin)
     return Covered(begin[order], end[order])
+
+
+def _silent(taken: Sequence[Taken]) -> bool:
+    """Tell whether no event can be on any of some lines."""
+    return all(one.template.silent for _, matched, _ in taken for one in matched)
 
 
 def _most(some: Covered, silent: Covered) -> bool:

@@ -40,7 +40,7 @@ _DATE = re.compile(
 )
 _CENTURY = re.compile(rb"\d\d(?=\d\d-\d\d)")
 _DATE_PARTS = ("y", "mo", "d", "h", "mi", "s", "f")
-_TIME = re.compile(rb"\d\d:\d\d:\d\d")
+TIME = re.compile(rb"\d\d:\d\d:\d\d")
 _EPOCH = re.compile(rb"^\[?\d{10}\.\d|_ms\": ?\d|^:::MLP")
 
 
@@ -203,7 +203,7 @@ def _clock(line: bytes, peeled: Peeled, match: re.Match[bytes]) -> tuple[Clock |
 
 def _place(line: bytes, begin: int, end: int, stamp: clocks.Stamp | None) -> Clock:
     found = _DATE.search(line, begin, end)
-    first = _TIME.search(line, begin, end)
+    first = TIME.search(line, begin, end)
     if (
         stamp is None
         or found is None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ettlog.parse import clock as clocks
 from ettlog.parse.clockwork import Clock
 from ettlog.parse.envelope import peel
-from ettlog.parse.template import COLUMNS, MAX_DIGITS, NULL, Learnt, Number
+from ettlog.parse.template import COLUMNS, MAX_DIGITS, NULL, TIME, Learnt, Number
 from ettlog.parse.uniform import ZEROS
 
 Ints = NDArray[np.int64]
@@ -56,6 +56,8 @@ class Template:
         self.whole = learnt.cover > len(learnt.line)
         self.silent = False
         """No line of this template holds a literal of events."""
+        self.timed = TIME.search(learnt.line) is not None
+        """A time of day stands on each line of it, if it is whole."""
         self.plain = learnt.line[: learnt.cover].translate(ZEROS)
         self.width = learnt.cover
         line = np.frombuffer((learnt.line + b"\n")[: learnt.cover], np.uint8)
