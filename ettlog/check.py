@@ -25,12 +25,16 @@ MICROS_PER_HOUR = 3_600_000_000
 def fix(path: Path | str) -> int:
     """Heal the manifest of a lake and remove files that no line of it stands for; return how many problems are gone.
 
-    Facts that are damaged stay: only an ingest of their logs can write them anew. Raise LakeError when there is no
-    lake, a newer ettlog made it, it cannot be written, or an ingest is writing to it.
+    Facts that are damaged stay: only an ingest of their logs can write them anew. So does everything where a line of
+    the manifest is damaged, for the facts that it lists look like leftovers. Raise LakeError when there is no lake, a
+    newer ettlog made it, it cannot be written, or an ingest is writing to it.
     """
     from ettlog import lake as lakes
 
-    before = len(lakes.Lake.open(path, strict=False).problems())
+    opened = lakes.Lake.open(path, strict=False)
+    if opened.state.left_out:
+        return 0
+    before = len(opened.problems())
     with lakes.writer(Path(path)):
         pass  # what it does on the way in and out is all there is to do
     return before - len(lakes.Lake.open(path, strict=False).problems())

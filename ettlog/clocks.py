@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ettlog import strays
 from ettlog.shifts import FIRST, HOUR, LAST, SECOND, Shift, apply, at, of_zone
 
 if TYPE_CHECKING:
@@ -64,17 +65,21 @@ def reconcile(con: duckdb.DuckDBPyConnection, config: Config | None) -> list[Row
 
     The fact tables `event`, `step`, `alloc` and `source_fact` are replaced by shifted views where anything is shifted.
     """
+    mode = str(config.get("clock.correct")) if config else "unambiguous"
+    recorded = _recorded(con)
+    lost = strays.find(con, recorded) if mode != "never" else []
     sources = con.execute("SELECT key, path, clock, first_us, last_us FROM source_fact ORDER BY path").fetchall()
-    shifts, rows = [], []
-    for shift, row in _told(sources, config, _recorded(con)):
+    shifts, rows = list[Shift](), [_row(one.path, None, one.clock, None, one.said) for one in lost]
+    for shift, row in _told(sources, config, recorded):
         shifts.extend(shift)
         rows.append(row)
     told = {shift.key for shift in shifts}
     pairs = [pair for pair in _pairs(con, config) if not told & {pair.log, pair.record}]
-    mode = str(config.get("clock.correct")) if config else "unambiguous"
     for found, judged in _judged(pairs, mode):
         shifts.extend(found)
         rows.append(judged)
+    for one in lost:
+        shifts = [*one.only(shifts), *one.shifts()]
     if shifts:
         apply(con, shifts)
     return rows

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ettlog import database, fact_files, kept, portions, renewal
+from ettlog import database, fact_files, kept, kept_write, portions, renewal
 from ettlog.config import FLAG
 from ettlog.relations import checks, relations
 from ettlog.renewal import EVENTS
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROWS = tuple(f"_{name}" for name in ("walk", "line", "pass", "swing", "work", "piece"))
 """Relations with a row for every step line, and steps between: made anew where an answer needs them, never kept."""
-BEHIND = ("_phase", "_placed", "_save", "_steady")
+BEHIND = ("_phase", "_placed", "_rate", "_save", "_steady")
 """Steps between the public relations that answers read beside them."""
 
 
@@ -91,9 +91,9 @@ class Keeper:
         if self.may_write:
             kept.write(self.lake, self.digest, self._writings(fleet), self.base)
 
-    def _writings(self, fleet: Fleet) -> Iterator[kept.Writing]:
+    def _writings(self, fleet: Fleet) -> Iterator[kept_write.Writing]:
         for name in names():
             rows = fleet.ordered(name)
-            yield kept.Writing(name, fleet.shape(name), rows.to_arrow_reader)
+            yield kept_write.Writing(name, fleet.shape(name), rows.to_arrow_reader)
         read = fact_files.as_read(fleet.connection, EVENTS)
-        yield kept.Writing(EVENTS, fleet.shape(EVENTS), fleet.ordered(EVENTS, read).to_arrow_reader)
+        yield kept_write.Writing(EVENTS, fleet.shape(EVENTS), fleet.ordered(EVENTS, read).to_arrow_reader)

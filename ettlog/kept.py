@@ -10,19 +10,18 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from ettlog import durable, manifest
+from ettlog import durable, kept_write, manifest
 from ettlog.errors import LakeError
+from ettlog.kept_write import KeptFile, Writing
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ettlog.config import Config
     from ettlog.lake import Lake
 
@@ -34,7 +33,6 @@ KEEP_ROWS = 5_000
 """Facts of fewer rows are assembled in about the time that reading kept relations takes: nothing is kept of them."""
 RENEW_LINES = 1_000_000
 """Of a lake with more step lines only the jobs that a change touches are assembled anew."""
-ROW_GROUP = 1 << 16
 ANSWERS = ("attribute.", "ett.", "slo", "limits.", "formats.", "sacct.delimiter", "sacct.fields")
 """Settings that shape answers, or the facts themselves (whose keys hold them), and no relation."""
 
@@ -42,15 +40,6 @@ _OWN = re.compile(rf"[a-z_]+-[0-9a-f]{{16}}[.]parquet\Z|{re.escape(durable.TEMP_
 _NAME = re.compile(r"[a-z_]+\Z")
 _TYPE = re.compile(r"[A-Z]+(\(\d+,\d+\))?")
 _CRC = b',"crc":"'
-
-
-class KeptFile(NamedTuple):
-    """What the index says of one relation: hash, length and rows of its file, and the SQL type of each column."""
-
-    sha256: str
-    bytes: int
-    rows: int
-    types: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -183,14 +172,6 @@ def code() -> str:
     return found.hexdigest()
 
 
-class Writing(NamedTuple):
-    """A relation that is to be kept: its name, SQL types, and a call that gives its rows in their order."""
-
-    name: str
-    types: Mapping[str, str]
-    rows: Callable[[int], pa.RecordBatchReader]
-
-
 def write(lake: Lake, digest: str, relations: Iterator[Writing], base: str = "") -> Index | None:
     """Keep relations in a lake: their files first, then the index that lists them; older ones go.
 
@@ -203,7 +184,7 @@ def write(lake: Lake, digest: str, relations: Iterator[Writing], base: str = "")
             if (lake.path / manifest.NAME).stat().st_size != lake.state.size:
                 return None
             durable.make_folder(folder)
-            index = Index(digest, {each.name: _put(folder, each) for each in relations}, base)
+            index = Index(digest, kept_write.put(folder, relations), base)
             durable.sync_folder(folder)
             durable.replace_file(folder, INDEX, _encode(index))
             for item in leftovers(lake.path):
@@ -211,31 +192,3 @@ def write(lake: Lake, digest: str, relations: Iterator[Writing], base: str = "")
             return index
     except (LakeError, OSError):
         return None
-
-
-def _put(folder: Path, each: Writing) -> KeptFile:
-    data, rows = _parquet(each)
-    sha256 = hashlib.sha256(data).hexdigest()
-    durable.publish([durable.NewFile(folder, f"{each.name}-{sha256[:16]}.parquet", data)])
-    return KeptFile(sha256, len(data), rows, dict(each.types))
-
-
-def _parquet(each: Writing) -> tuple[bytes, int]:
-    """Return a relation as Parquet bytes that depend on its rows alone, and how many rows it has."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink, rows = pa.BufferOutputStream(), 0
-    with (
-        each.rows(ROW_GROUP) as reader,
-        pq.ParquetWriter(sink, reader.schema, compression="zstd", compression_level=1) as file,
-    ):
-        left = reader.schema.empty_table()
-        for batch in reader:
-            left = pa.concat_tables([left, pa.Table.from_batches([batch])])
-            rows += batch.num_rows
-            while left.num_rows > ROW_GROUP:
-                file.write_table(left.slice(0, ROW_GROUP).combine_chunks())
-                left = left.slice(ROW_GROUP)
-        file.write_table(left.combine_chunks())
-    return sink.getvalue().to_pybytes(), rows

@@ -53,18 +53,18 @@ class Lake:
     def open(cls, path: Path | str, verify: bool = False, strict: bool = True) -> Lake:
         """Open a lake and compare every data file's size (with `verify` its SHA-256 too) with the manifest.
 
-        Raise LakeError when there is no lake, when it is of a newer version, or (`strict`) when a data file is not
-        what the manifest says; without `strict` such files are only named in `problems()`.
+        Raise LakeError when there is no lake, when it is of a newer version, or (`strict`) when a line of the manifest
+        is damaged or a data file is not what it says; without `strict` these are only named in `problems()`.
         """
         lake = cls(Path(path), State())
         for _ in range(3):
             lake.state = _read_state(lake.path)
-            lake.damage = list(_damage(lake.path, lake.state, verify))
+            lake.damage = [*lake.state.damaged, *_damage(lake.path, lake.state, verify)]
             # An ingest may have replaced facts between the two looks: then its newer manifest is right.
             if not lake.damage or _size(lake.path / manifest.NAME) == lake.state.size:
                 break
         if lake.damage and strict:
-            raise _damaged(lake.path, lake.damage)
+            raise _damaged(lake)
         return lake
 
     def sources(self) -> list[SourceEntry]:
@@ -106,10 +106,9 @@ class Lake:
 
     def problems(self) -> list[str]:
         """Return what is wrong with the lake, a sentence each: damage, leftovers of an interrupted ingest."""
-        left = [
-            f"{item.relative_to(self.path)}: listed nowhere; the next ingest removes it" for item in self.leftovers()
-        ]
-        return [*self.state.problems, *self.damage, *kept.problems(self.path), *left]
+        torn = self.state.problems[self.state.left_out :]
+        left = [f"{one.relative_to(self.path)}: listed nowhere; the next ingest removes it" for one in self.leftovers()]
+        return [*torn, *self.damage, *kept.problems(self.path), *left]
 
     def leftovers(self) -> list[Path]:
         """Return the files that no manifest line stands for: they are never read."""
@@ -145,12 +144,13 @@ def _read_state(path: Path) -> State:
         raise durable.failed("cannot read the manifest", path / manifest.NAME, error) from error
 
 
-def _damaged(path: Path, damage: list[str]) -> LakeError:
+def _damaged(lake: Lake) -> LakeError:
+    line = f"{lake.state.left_out} line(s) of this lake's manifest are damaged: answers would lack what they list"
     return LakeError(
-        f"{len(damage)} data file(s) of this lake are not what its manifest says",
-        where=f"{path}: {damage[0]}",
+        line if lake.state.left_out else f"{len(lake.damage)} data file(s) of this lake are not what its manifest says",
+        where=f"{lake.path}: {lake.damage[0]}",
         why="the disk or another program changed them after they were written",
-        todo="run `ettlog ingest` on the same logs again: it writes these files anew",
+        todo="run `ettlog ingest` on the same logs again: it reads and writes these anew",
     )
 
 

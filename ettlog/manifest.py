@@ -204,6 +204,11 @@ class State:
     left_out: int = 0
     """Lines that have an end and cannot be used."""
 
+    @property
+    def damaged(self) -> list[str]:
+        """Return what is wrong with these lines: no crash leaves one, and what it lists is lost to every answer."""
+        return self.problems[: self.left_out]
+
     def apply(self, entry: SourceEntry) -> None:
         """Take one entry into the state; a later entry of a path stands for the earlier ones."""
         for path in (entry.path, *entry.was):

@@ -104,11 +104,15 @@ def _needed(fleet: Fleet) -> list[str]:
 def _parts(fleet: Fleet, most: int, needed: Iterable[str]) -> Iterator[Fleet]:
     """Yield a fleet for each portion of the jobs in `every`, and drop that table at the end."""
     files = fleet.lake.names("step") if fleet.lake else {}
-    for number in _deal(fleet, most):
-        part = _part(fleet, number, needed, files, fleet.memory_mib // 2)
-        yield part
-        part.connection.close()
-    fleet.connection.execute("DROP TABLE portion; DROP TABLE every")
+    try:
+        for number in _deal(fleet, most):
+            part = _part(fleet, number, needed, files, fleet.memory_mib // 2)
+            try:
+                yield part
+            finally:
+                part.connection.close()
+    finally:  # whoever breaks off may ask again
+        fleet.connection.execute("DROP TABLE IF EXISTS portion; DROP TABLE IF EXISTS every")
 
 
 _DEAL = """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ettlog import database, fact_files
+from ettlog import database, fact_files, strays
 from ettlog.lifecycle import COMPILATION
 from ettlog.sink import ident
 
@@ -60,8 +60,9 @@ def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[
 
 def _stays(fleet: Fleet) -> bool:
     """Tell whether no clock is shifted, and launches are counted over the files of a log as they were."""
-    shifts = "SELECT shift_us FROM skew UNION ALL SELECT shift_us FROM was_skew"
-    if any(shift is not None for (shift,) in fleet.connection.execute(shifts).fetchall()):
+    shifts = "SELECT shift_us, verdict FROM skew UNION ALL SELECT shift_us, verdict FROM was_skew"
+    found = fleet.connection.execute(shifts).fetchall()
+    if any(shift is not None or verdict.endswith(strays.VERDICT) for shift, verdict in found):
         return False
     pairs = (("_seam", WAS + "_seam"), (WAS + "_seam", "_seam"))
     differ = ("FROM " + ident(one) + " EXCEPT ALL FROM " + ident(other) for one, other in pairs)

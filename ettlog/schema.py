@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 LAKE_VERSION = 1
 """Version of the layout of the lake: table columns and manifest fields."""
 
-PARSER_VERSION = 1
+PARSER_VERSION = 2
 """Version of what the parsers make of the same bytes; part of every source key."""
 
 
@@ -58,6 +58,10 @@ STEP: tuple[Column, ...] = (
     Column("duration_us", "int64", "printed duration of one step, in microseconds"),
     Column("samples", "int64", "samples consumed so far, where printed"),
     Column("skipped", "int32", "steps of this line that were executed and not applied, where printed"),
+    Column("mflops", "int64", "rate of one GPU in millions of floating-point operations a second, where printed"),
+    Column(
+        "mfu_ppm", "int64", "model FLOPs utilisation in millionths of the peak that the program believes, where printed"
+    ),
 )
 
 ALLOC: tuple[Column, ...] = (

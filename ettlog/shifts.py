@@ -23,12 +23,12 @@ FIRST, LAST = -(1 << 62), 1 << 62
 
 class Shift(NamedTuple):
     """What is added to instants of a source in [begin, end); of all clocks, or of assumed zones only, that is of stamps
-    without a zone, whether or not they lack the year too."""
+    without a zone, whether or not they lack the year too. Shifted by None they are no instants."""
 
     key: str
     begin_us: int
     end_us: int
-    shift_us: int
+    shift_us: int | None
     assumed: bool
 
 
@@ -78,12 +78,15 @@ def _change(zone: str, low: int, high: int) -> int:
 _TABLE = """
 CREATE TEMP TABLE shift_fact (key VARCHAR, begin_us BIGINT, end_us BIGINT, shift_us BIGINT, assumed BOOLEAN)
 """
-_CLOCK = "CASE WHEN f.assumed AND r.clock = 'zone_assumed' THEN 'zone_inferred' ELSE r.clock END AS clock"
+_CLOCK = (
+    "CASE WHEN f.key IS NOT NULL AND f.shift_us IS NULL THEN 'none' "
+    "WHEN f.assumed AND r.clock = 'zone_assumed' THEN 'zone_inferred' ELSE r.clock END AS clock"
+)
 _ON = """
 ON f.key = r.key AND {at} >= f.begin_us AND {at} < f.end_us
   AND (NOT f.assumed OR coalesce(r.clock, 'zone_assumed') IN ('zone_assumed', 'carried', 'date_inferred'))
 """
-_LINES = "SELECT r.* REPLACE (r.ts + coalesce(f.shift_us, 0) AS ts, " + _CLOCK + ") FROM "
+_LINES = "SELECT r.* REPLACE (CASE WHEN f.key IS NULL THEN r.ts ELSE r.ts + f.shift_us END AS ts, " + _CLOCK + ") FROM "
 _ALLOC = (
     """
 CREATE TEMP VIEW alloc AS SELECT r.* REPLACE (r.submit_us + coalesce(f.shift_us, 0) AS submit_us,

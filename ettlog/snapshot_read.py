@@ -27,7 +27,7 @@ MAGIC_AT = 8
 INFO, SOURCE, FINDING = "snapshot_info", "snapshot_source", "snapshot_finding"
 CORE = {"job", "start", "segment", "source"}
 """Relations without which a snapshot answers nothing."""
-BEHIND = ("_adrift", "_phase", "_piece", "_placed", "_save", "_steady")
+BEHIND = ("_adrift", "_phase", "_piece", "_placed", "_rate", "_save", "_steady")
 """Steps between the public relations that answers read beside them."""
 SETTINGS = ("owners", "attribute.basis", "ett.basis", "ett.evaluation", "slo")
 """Settings that shape answers and not relations: a snapshot keeps those in force."""

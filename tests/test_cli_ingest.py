@@ -182,6 +182,24 @@ def test_check_finds_a_flipped_bit_and_a_missing_file(lake: tuple[Path, str], tm
     assert missing.name in result.stdout
 
 
+@pytest.mark.parametrize("count", [1, 1000], ids=["one line", "every line"])
+def test_a_damaged_manifest_is_no_smaller_fleet(lake: tuple[Path, str], tmp_path: Path, count: int) -> None:
+    """Where lines of the manifest are damaged, `check` names each and exits 1, and no question is answered."""
+    copy = tmp_path / "lake"
+    shutil.copytree(lake[0], copy)
+    path = copy / "manifest.jsonl"
+    lines = path.read_text().count("\n")
+    path.write_text(path.read_text().replace('"op"', '"oq"', count))
+    result = process(["check", "--lake", str(copy)])
+    assert result.returncode == 1
+    assert f" {min(count, lines)} error" in result.stdout.splitlines()[0]
+    assert "manifest.jsonl:1" in result.stdout
+    for words in (["status"], ["ett"], ["jobs"]):
+        asked = process([*words, "--lake", str(copy)])
+        assert asked.returncode == 1
+        assert f"{min(count, lines)} line(s) of this lake's manifest are damaged" in asked.stderr
+
+
 def test_check_warns_of_what_an_interrupted_ingest_left(lake: tuple[Path, str], tmp_path: Path) -> None:
     """A data file that the manifest does not list is a warning: it is never read."""
     copy = tmp_path / "lake"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,10 +24,19 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> engines.Ask:
     @cache
     def opened(name: str) -> tuple[Fleet, Fleet]:
         lake = tmp_path_factory.mktemp(name) / "lake"
-        ingest([engines.logs("tiny" if name == "shifted" else name, tmp_path_factory.mktemp(f"{name}-logs"))], lake)
+        logs = engines.logs("tiny" if name == "shifted" else name, tmp_path_factory.mktemp(f"{name}-logs"))
+        ingest([_stray(logs, lake.parent / "logs") if name == "shifted" else logs], lake)
         return engines.both(lake, "sail", engines.shifted() if name == "shifted" else None)
 
     return opened
+
+
+def _stray(logs: Path, copy: Path) -> Path:
+    """Copy logs, and let the first line of one of them be of 2005."""
+    shutil.copytree(logs, copy)
+    robin = copy / "robin-1b.log"
+    robin.write_text("[2005" + robin.read_text().removeprefix("[2031"))
+    return copy
 
 
 @pytest.mark.parametrize("name", ["tiny", "messy", "fleet"])
@@ -38,11 +48,13 @@ def test_every_relation_is_the_same_on_sail(name: str, ask: engines.Ask) -> None
 
 
 def test_a_shifted_clock_moves_the_facts_on_the_engine_too(ask: engines.Ask) -> None:
-    """A log whose clock is told to be an hour behind begins an hour later on both engines; other facts stay."""
+    """A log whose clock is told to be an hour behind begins an hour later on both engines, and one whose first line is
+    of 2005 with the line behind it, ten seconds later; other facts stay."""
     assert not engines.differing(*ask("shifted"), ("_now", "allocation", "launch"))
-    told = "SELECT min(first_us) FROM launch WHERE job LIKE 'finch%'"
-    plain, moved = ask("tiny")[0].sql(told).item(), ask("shifted")[1].sql(told).item()
-    assert moved - plain == 3_600_000_000
+    told = "SELECT min(first_us) FROM launch WHERE job LIKE $job"
+    for job, us in (("finch%", 3_600_000_000), ("robin%", 10_000_000)):
+        plain, moved = (ask(name)[side].sql(told, job=job).item() for side, name in enumerate(("tiny", "shifted")))
+        assert moved - plain == us
 
 
 def test_every_answer_is_the_same_on_sail(ask: engines.Ask) -> None:

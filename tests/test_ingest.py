@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -153,7 +155,7 @@ def test_a_worker_that_dies_costs_its_own_file(logs: Path, monkeypatch: pytest.M
     for n in range(6):
         (logs / f"more{n}.txt").write_text(accounting(100 + n))
     (logs / "killer.txt").write_text(accounting(5))
-    monkeypatch.setattr(workers, "serve", serve_until_killer)
+    monkeypatch.setattr(workers, "serve", partial(serve_until, "killer.txt", die))
     report = run(logs, IngestOptions(workers=2))
     assert report.states == {"new": 9, "rejected": 1}
     assert report.rejected[0].name == "logs/killer.txt"
@@ -162,25 +164,12 @@ def test_a_worker_that_dies_costs_its_own_file(logs: Path, monkeypatch: pytest.M
     assert run(logs).states == {"new": 1, "skipped": 9}
 
 
-def serve_until_killer(pipe: object, format_dirs: object, roots: object, parent: int) -> None:
-    """Serve like a worker, and die over the file that kills."""
-    real = workers.read
-
-    def read(task: tasks.Task, formats: object) -> tasks.Answer:
-        if task.name.endswith("killer.txt"):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(task, formats)  # type: ignore[arg-type]
-
-    workers.read = read
-    workers.serve(pipe, format_dirs, roots, parent)  # type: ignore[arg-type]
-
-
 def test_workers_end_with_the_process_they_were_forked_from(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where that one is killed the files at hand are set aside, others read all the rest, and nothing is lost."""
     for n in range(6):
         (logs / f"more{n}.txt").write_text(accounting(100 + n))
     (logs / "orphan.txt").write_text(accounting(5))
-    monkeypatch.setattr(workers, "serve", serve_until_orphan)
+    monkeypatch.setattr(workers, "serve", partial(serve_until, "orphan.txt", kill_parent))
     report = run(logs, IngestOptions(workers=2))
     assert sum(report.states.values()) == 10
     assert 1 <= report.states["rejected"] <= 2
@@ -190,18 +179,28 @@ def test_workers_end_with_the_process_they_were_forked_from(logs: Path, monkeypa
     assert run(logs).states == {"new": len(told), "skipped": 10 - len(told)}
 
 
-def serve_until_orphan(pipe: object, format_dirs: object, roots: object, parent: int) -> None:
-    """Serve like a worker, and over one file kill the process that this one was forked from."""
+def serve_until(name: str, last: Callable[[], object], *told: object) -> None:
+    """Serve like a worker, and do a last thing over one file."""
     real = workers.read
 
     def read(task: tasks.Task, formats: object) -> tasks.Answer:
-        if task.name.endswith("orphan.txt"):
-            os.kill(os.getppid(), signal.SIGKILL)
-            signal.pause()
+        if task.name.endswith(name):
+            last()
         return real(task, formats)  # type: ignore[arg-type]
 
     workers.read = read
-    workers.serve(pipe, format_dirs, roots, parent)  # type: ignore[arg-type]
+    workers.serve(*told)  # type: ignore[arg-type]
+
+
+def die() -> None:
+    """Be killed by the kernel."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_parent() -> None:
+    """Kill the process that this one was forked from, and wait for nothing."""
+    os.kill(os.getppid(), signal.SIGKILL)
+    signal.pause()
 
 
 def test_where_no_worker_comes_up_this_process_reads(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,9 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from ettlog import durable, lake, manifest, packing
+from ettlog.check import fix
 from ettlog.errors import LakeError
 from ettlog.manifest import SourceEntry
 from ettlog.schema import EVENT, PARSER_VERSION, TABLES, arrow_schema
+from tests.ingesting import tree
 
 KEY_A, KEY_B = "a" * 32, "b" * 32
 
@@ -162,6 +164,35 @@ def test_a_changed_size_is_noticed_by_open_and_a_changed_byte_by_verify(made: Pa
     assert problems == [f"event/{KEY_A}.parquet: {len(data) - 1} bytes where the manifest says {len(data)}"]
 
 
+def test_a_damaged_line_is_no_lake_without_that_log(made: Path) -> None:
+    """Of two logs one would be missing from every answer: the lake is not opened; a torn last line is no damage."""
+    path = made / manifest.NAME
+    whole = path.read_bytes()
+    first, second = whole.splitlines(keepends=True)
+    path.write_bytes(first.replace(b'"op"', b'"oq"') + second)
+    with pytest.raises(LakeError, match=r"^1 line\(s\) of this lake's manifest are damaged") as caught:
+        lake.Lake.open(made)
+    assert caught.value.where == f"{made}: manifest.jsonl:1: this line is left out: its checksum does not fit"
+    opened = lake.Lake.open(made, strict=False)
+    assert [text.partition(": ")[0] for text in opened.problems()] == [
+        "manifest.jsonl:1", *sorted(f"{item.relative_to(made)}" for item in opened.leftovers())
+    ]  # fmt: skip
+    path.write_bytes(whole + second[:50])
+    torn = lake.Lake.open(made)
+    assert (torn.damage, len(torn.sources())) == ([], 2)
+    assert torn.problems() == ["manifest.jsonl:3: the last line is torn; the next ingest heals it"]
+
+
+def test_fix_leaves_the_facts_of_a_damaged_line(made: Path) -> None:
+    """What a damaged line lists looks like leftovers: nothing is removed, and the line stays for the next ingest."""
+    path = made / manifest.NAME
+    path.write_bytes(path.read_bytes().replace(b'"op"', b'"oq"', 1))
+    (made / "event" / f"{durable.TEMP_MARK}1-x").write_bytes(b"left")
+    before = tree(made)
+    assert fix(made) == 0
+    assert tree(made) == before
+
+
 def test_a_missing_file_and_a_link_in_its_place_are_noticed(made: Path) -> None:
     """A data file must be a regular file where the manifest says."""
     path = made / f"event/{KEY_B}.parquet"
@@ -301,4 +332,4 @@ def test_the_columns_of_this_version() -> None:
     columns = {
         name: zlib.crc32(" ".join(f"{one.name}:{one.type}" for one in table).encode()) for name, table in TABLES.items()
     }
-    assert (PARSER_VERSION, columns) == (1, {"event": 0xE7FDF205, "step": 0xA0A5D685, "alloc": 0xBE5A2242})
+    assert (PARSER_VERSION, columns) == (2, {"event": 0xE7FDF205, "step": 0xEBA47F36, "alloc": 0xBE5A2242})

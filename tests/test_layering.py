@@ -32,10 +32,23 @@ LAYERS = (
         "content",
         "identity",
     }
-    | {"confine", "aliases", "commit", "listed", "merge", "moved", "objects", "shards", "kept", "ready", "nursery"}
-    | {"held", "beginnings", "together"},
+    | {
+        "confine",
+        "aliases",
+        "commit",
+        "listed",
+        "merge",
+        "moved",
+        "objects",
+        "shards",
+        "kept",
+        "kept_write",
+        "ready",
+        "nursery",
+    }
+    | {"held", "beginnings", "together", "kept_write"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
-    | {"fact_files", "seams", "portions", "renewal"},
+    | {"fact_files", "seams", "strays", "portions", "renewal"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "support", "explain", "lacks"}

@@ -30,3 +30,13 @@ def test_record_without_a_step_is_bad(tmp_path: Path) -> None:
         {"step": -1, "perf/step_time_seconds": 1.0},
     ]
     assert read(write(tmp_path / "metrics.txt", rows), "maxtext_metrics").lines == {"matched": 1, "bad_record": 2}
+
+
+def test_the_rate_of_a_step_is_kept(tmp_path: Path) -> None:
+    """TFLOP/s of one device become millions of operations a second; the TFLOP of a step beside them are no rate."""
+    row = {"perf/step_time_seconds": 0.5, "perf/per_device_tflops": 100.25, "perf/per_device_tflops_per_sec": 200.5}
+    parsed = read(
+        write(tmp_path / "metrics.txt", [row | {"step": 3.0}, {"perf/step_time_seconds": 1.0, "step": 4.0}]),
+        "maxtext_metrics",
+    )
+    assert steps(parsed, "mflops", "mfu_ppm") == [(3, 200_500_000, None), (4, None, None)]

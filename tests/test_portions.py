@@ -99,6 +99,16 @@ def test_lost_steps_are_found_portion_by_portion(tmp_path: Path, monkeypatch: py
     assert len(seen) > 1
 
 
+def test_who_stops_after_one_portion_may_ask_again(tmp_path: Path) -> None:
+    """A reader that breaks off leaves no table behind: the next one gets every portion."""
+    ingest([ROOT / "fixtures/tiny/logs"], tmp_path / "lake", options=IngestOptions(workers=1))
+    asked = fleets.open(tmp_path / "lake")
+    first = portions.parts(asked, 1)
+    next(first)
+    first.close()  # type: ignore[attr-defined]
+    assert len(list(portions.parts(asked, 1))) == 3  # robin, finch and wren
+
+
 def test_a_portion_holds_what_memory_allows() -> None:
     """Half of one GiB holds 766,958 lines of 700 bytes; little memory gets 250,000, much no more than 2 million."""
     assert portions.lines(1024) == 766_958

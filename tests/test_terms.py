@@ -38,7 +38,7 @@ def test_the_golden_job_reads_nine_ways(golden: Fleet) -> None:
     assert values(golden) == {
         "ett": 60.3, "ett-formula": 69.0, "ett-formula-first-step": 74.8, "goodput": 60.3, "runtime-goodput": 82.5,
         "ettr": 58.3, "byterobust": 60.3, "byterobust-sliding": 8.3, "megascale": 60.3, "nvidia": 63.1,
-        "nvidia-adr": 91.3, "resiliency": 20.7, "mfu": None,
+        "nvidia-adr": 91.3, "resiliency": 20.7, "mfu": None, "mfu-printed": None,
     }  # fmt: skip
 
 

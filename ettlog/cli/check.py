@@ -25,7 +25,7 @@ SHOWN = (
 
 @click.command("check", short_help=COMMANDS["check"])
 @lake
-@click.option("--fix", "mend", is_flag=True, help="First heal the manifest and remove files that it does not list.")
+@click.option("--fix", "mend", is_flag=True, help="First heal the manifest's end and remove files it does not list.")
 @click.option(
     "--verify/--no-verify",
     default=True,

@@ -32,7 +32,7 @@ FREE = ("weight", "mean")
 """Conventions that hold for every definition; each fixes the others itself."""
 INPUTS = (
     ("step_seconds", "Seconds of a reference step, for resiliency; by default the median step of each job."),
-    ("step_tflop", "Work of one step over all GPUs in TFLOP, for mfu."),
+    ("step_tflop", "Work of one step over all GPUs in TFLOP, for mfu; by default what the log prints."),
     ("peak_tflops", "Peak of one GPU in TFLOP/s, for mfu."),
     ("sliding_hours", "Length of the sliding window in hours, for byterobust-sliding; by default 1."),
 )

@@ -111,6 +111,7 @@ def notes(frame: pl.DataFrame, fleet: Any) -> Iterator[str]:
     """Yield what a reader must know: copies, files of no format, and what was inferred about zones and dates."""
     import polars as pl
 
+    from ettlog.strays import VERDICT
     from ettlog.tables import count
 
     copies = fleet.lake.duplicates() if fleet.lake else []
@@ -127,5 +128,6 @@ def notes(frame: pl.DataFrame, fleet: Any) -> Iterator[str]:
     again = fleet.table("link").filter(pl.col("what") == "resubmission")
     for name, job, rule in again.select("subject", "job", "rule").rows()[:FEW]:
         yield f"logs of {name} are counted as {job}, inferred by {rule}: `ettlog status --joins` says why"
-    for path, verdict in fleet.table("skew").filter(pl.col("shift_us").is_not_null()).select("path", "verdict").rows():
+    moved = pl.col("shift_us").is_not_null() | pl.col("verdict").str.ends_with(VERDICT)
+    for path, verdict in fleet.table("skew").filter(moved).select("path", "verdict").rows():
         yield f"the clock of {path}: {verdict}"

@@ -139,16 +139,18 @@ NUMBERS: Mapping[str, Callable[[bytes], int | None]] = {
 TEXTS: Mapping[str, Callable[[bytes], str | None]] = {"name": words, "node": words, "cause": cause}
 """Groups that are columns of text."""
 
+UNITS: Mapping[str, tuple[str, int]] = {
+    "duration_us": ("duration_us", 1), "duration_ms": ("duration_us", 1_000), "duration_s": ("duration_us", 1_000_000),
+    "duration_min": ("duration_us", 60_000_000), "total_ms": ("duration_us", 1_000),
+    "total_s": ("duration_us", 1_000_000), "tflops": ("mflops", 1_000_000), "mfu_pct": ("mfu_ppm", 10_000),
+}  # fmt: skip
+"""Groups that are one decimal number: the column each fills, and what its unit is in the column's."""
+
 CONVERTERS: Mapping[str, tuple[str, Callable[[bytes], int | str | None]]] = {
-    "duration_us": ("duration_us", _unit(1)),
-    "duration_ms": ("duration_us", _unit(1_000)),
-    "duration_s": ("duration_us", _unit(1_000_000)),
-    "duration_min": ("duration_us", _unit(60_000_000)),
+    **{group: (column, _unit(unit)) for group, (column, unit) in UNITS.items()},
     "hms": ("duration_us", clock_span),
     "human_ms": ("duration_us", human_ms),
     "per_s": ("duration_us", per_second),
-    "total_ms": ("duration_us", _unit(1_000)),
-    "total_s": ("duration_us", _unit(1_000_000)),
     "total_words": ("duration_us", word_span),
     "step_next": ("step", before),
     "step_rounded": ("step", rounded),

@@ -15,6 +15,7 @@ from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME = "maxtext_metrics"
 _TIME = "perf/step_time_seconds"
+_RATE = "perf/per_device_tflops_per_sec"
 
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
@@ -33,7 +34,8 @@ def read(path: Path, options: ScanOptions) -> Parsed:
         step = jsonl.whole(record, "step")
         if step is None or step < 0:
             return BAD_RECORD
-        facts.step(line, "metrics", NO_CLOCK, step, duration_us=jsonl.micros(record, _TIME))
+        told = {"duration_us": jsonl.micros(record, _TIME), "mflops": jsonl.micros(record, _RATE)}  # 10^6 of 10^12
+        facts.step(line, "metrics", NO_CLOCK, step, **told)
         return MATCHED
 
     return jsonl.read(path, options, facts, take, jsonl.parse)

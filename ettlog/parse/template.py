@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ettlog.parse import clock as clocks
-from ettlog.parse.decode import NUMBERS, TEXTS
+from ettlog.parse.decode import NUMBERS, TEXTS, UNITS
 from ettlog.parse.envelope import Peeled, peel
 from ettlog.parse.format import Pattern, fields
 from ettlog.parse.uniform import Proof, prove
@@ -29,11 +29,7 @@ MAX_DIGITS = 15
 NULL = -(1 << 63)
 """Stands for a missing value in integer columns."""
 
-COLUMNS = ("step", "target", "duration_us", "samples", "skipped", "rank")
-_UNITS = {
-    "duration_us": 1, "duration_ms": 1_000, "duration_s": 1_000_000, "duration_min": 60_000_000,
-    "total_ms": 1_000, "total_s": 1_000_000,
-}  # fmt: skip
+COLUMNS = ("step", "target", "duration_us", "samples", "skipped", "rank", "mflops", "mfu_ppm")
 _DIGITS = frozenset(b"0123456789")
 _DATE = re.compile(
     rb"(?P<y>\d{4})[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T _](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?"
@@ -155,14 +151,12 @@ def _numbers(peeled: Peeled, match: re.Match[bytes], pattern: Pattern) -> tuple[
     found, missing = [], []
     values = fields(pattern, match)
     for group in pattern.groups:
-        column = "duration_us" if group in _UNITS else group
+        column, unit = UNITS.get(group, (group, 1))
         if match[group] is None or group in TEXTS or group == "stamp":
             continue
-        if group not in _UNITS and group not in NUMBERS:
+        if group not in UNITS and group not in NUMBERS:
             raise Unlearnable  # its value is more than the digits of one number
-        number = _number(
-            match[group], peeled.offset + match.start(group), column, _UNITS.get(group, 1), group in _UNITS
-        )
+        number = _number(match[group], peeled.offset + match.start(group), column, unit, group in UNITS)
         if number is None:
             if any(48 <= byte < 58 for byte in match[group]) or column in values:
                 raise Unlearnable

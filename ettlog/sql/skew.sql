@@ -1,7 +1,7 @@
 -- One row per clock that was held against another, or shifted: the bounds of its error, and what was done.
 -- needs: skew_fact
 -- path: path of the file whose clock is judged
--- against: file, or number of logs, it is held against; null where the configuration decides
+-- against: file, or number of logs, it is held against; null where the configuration decides, or the file itself
 -- clock: how most of its instants were had, before any shift
 -- pairs: pairs of a log and the record of its allocation
 -- low_us: least shift of the file that puts the lines into their allocations; null where one has no end

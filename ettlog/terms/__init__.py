@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ettlog.errors import NoDataError, UsageError
-from ettlog.terms import ett_views, ettr, goodput, nvidia, outside
+from ettlog.terms import ett_views, ettr, goodput, nvidia, outside, utilisation
 from ettlog.terms.base import HOUR, Given, Inputs, Term
 
 if TYPE_CHECKING:
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
 TERMS: tuple[Term, ...] = (
     ett_views.ETT, ett_views.FORMULA, ett_views.FIRST_STEP, goodput.GOODPUT, goodput.RUNTIME, ettr.ETTR,
-    ettr.CUMULATIVE, ettr.SLIDING, ettr.MEGASCALE, nvidia.RELEASED, nvidia.DESIGNED, outside.RESILIENCY, outside.MFU,
+    ettr.CUMULATIVE, ettr.SLIDING, ettr.MEGASCALE, nvidia.RELEASED, nvidia.DESIGNED, outside.RESILIENCY,
+    utilisation.MFU, utilisation.PRINTED,
 )  # fmt: skip
 """Every definition, in the order they are shown."""
 BY = ("model", "job", "cluster", "platform")
 """Groupings of jobs: a definition that looks at a whole job cannot divide one."""
+BY_START = ("_steady", "_rate")
+"""Relations that know starts by their number over all jobs, and no job."""
 COLUMNS = ("value", "numerator_hours", "denominator_hours", "jobs", "left_out", "definition", "leaves_out", "source")
 
 
@@ -103,7 +106,7 @@ def _given(fleet: Fleet, selection: Selection, rules: dict[str, str], inputs: In
     logged = sorted(names & set(timeline.start["job"].to_list()))
 
     def table(name: str) -> pl.DataFrame:
-        return fleet.table(name).filter(pl.col("job").is_in(logged)) if name != "_steady" else fleet.table(name)
+        return fleet.table(name).filter(pl.col("job").is_in(logged)) if name not in BY_START else fleet.table(name)
 
     def rows(segment: pl.DataFrame) -> pl.DataFrame:
         kept = timeline._replace(segment=segment.filter(pl.col("job").is_in(logged)))

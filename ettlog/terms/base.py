@@ -28,7 +28,7 @@ class Inputs(TypedDict, total=False):
     step_seconds: float | None
     """Reference time of one step in seconds, for `resiliency`; the median of each job's own steps where not given."""
     step_tflop: float | None
-    """Floating-point work of one step over all GPUs in TFLOP (10^12 operations), for `mfu`."""
+    """Work of one step over all GPUs in TFLOP (10^12 operations), for `mfu`; what the log prints where not given."""
     peak_tflops: float | None
     """Peak of one GPU in TFLOP per second, for `mfu`."""
     sliding_hours: float | None

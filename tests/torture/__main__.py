@@ -21,7 +21,7 @@ def main() -> int:
     told.add_argument("--only", default="", help="names of areas, separated by commas")
     told.add_argument("--sample", action="store_true", help="run the small slice that the tests run")
     told.add_argument("--seed", type=int, default=1)
-    told.add_argument("--write", type=Path, help="write the page with the table here")
+    told.add_argument("--write", type=Path, help="write the page here; areas that are not asked for keep their rows")
     told.add_argument("--keep", type=Path, help="keep each area's result in this folder, and run only what is missing")
     asked = told.parse_args()
     names = {name for name in asked.only.split(",") if name}
@@ -36,10 +36,16 @@ def main() -> int:
     text = page.table(runs)
     print(text)
     if asked.write:
-        asked.write.write_text(page.whole(runs, asked.seed))
+        asked.write.write_text(page.whole(_with_others(runs, asked.write), asked.seed))
         if asked.keep:  # the run is whole: the next one begins anew
             shutil.rmtree(asked.keep, ignore_errors=True)
     return int(any(one.outcome.failures for one in runs))
+
+
+def _with_others(runs: list[Run], written: Path) -> list[Run]:
+    """Return runs and those of other areas of a page that is there, in the order of the table."""
+    every = {one.area.name: one for one in [*(page.read(written.read_text()) if written.exists() else []), *runs]}
+    return [every[area.name] for area in AREAS if area.name in every]
 
 
 def _once(name: str, folder: Path | None, scope: Scope) -> Run:

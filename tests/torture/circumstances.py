@@ -19,7 +19,7 @@ import zstandard
 
 from tests.conftest import ROOT
 from tests.ingesting import tree
-from tests.torture import shim
+from tests.torture import results, shim
 from tests.torture.registry import Outcome
 
 if TYPE_CHECKING:
@@ -131,16 +131,11 @@ def _once(row: dict[str, str], parts: Path, scope: Scope) -> list[str]:
 
 def _parts(scope: Scope) -> Path:
     """Return the folder of what was run before; it is emptied where any code, fixture or circumstance is another."""
-    parts = scope.kept or scope.folder / "parts"
-    known = hashlib.sha256(repr((AXES, scope.full, scope.seed)).encode())
-    for folder in ("ettlog", "fixtures/tiny/logs", "fixtures/messy/logs", "tests/torture"):
-        for path in sorted(path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"):
-            known.update(f"{path.relative_to(ROOT)} {path.stat().st_size}\n".encode() + path.read_bytes())
-    state = parts / "state"
-    if not state.exists() or state.read_text() != known.hexdigest():
-        shutil.rmtree(parts, ignore_errors=True)
-        parts.mkdir(parents=True)
-        state.write_text(known.hexdigest())
+    state = repr((AXES, scope.full, scope.seed))
+    mine = (f"tests/torture/{name}" for name in ("circumstance.py", "circumstances.py", "shim.py", "shim.c"))
+    code = ("ettlog", "fixtures/tiny/logs", "fixtures/messy/logs", "tests/ingesting.py", *mine)
+    parts = results.parts(scope.kept or scope.folder / "parts", state, *code)
+    assert parts is not None
     return parts
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
-from tests.torture.registry import AREAS, UNITS, Run
+from tests.torture.registry import AREAS, UNITS, Outcome, Run
 
 PACKAGES = ("ettlog", "duckdb", "pyarrow", "polars", "hypothesis")
 HEAD = """# Torture
@@ -17,9 +19,12 @@ HEAD = """# Torture
 What `make torture` does to ettlog, and what came of it. Each row is one area: how many faults were injected, how often
 the power was cut, how many states of a disk, inputs and executions were tried, and how many of them ended in anything
 but the expected result. `floor` is the least that a full run must try; `run`
-says whether that was done, or a seeded sample only, which proves less than the floor asks. Every change of the code
+says whether that was done, or a seeded sample only, which proves less than the floor asks. Each row is the last run of
+its area; the code may have changed since in what the area does not touch. Every change of the code
 runs seeded samples of the quick rows (`tests/torture/test_areas.py`), and all that is below the second heading.
 """
+SKIPPED, FAILED, MISSING = "not tried: ", "**failed**: ", "not run "
+"""What begins a sentence below the table that is no note."""
 BESIDE = """## Beside these
 
 | what | floor | cases | held by |
@@ -92,14 +97,41 @@ def _marks(test: Any) -> Sequence[Any]:
 def whole(runs: Sequence[Run], seed: int) -> str:
     """Return the page."""
     notes = [f"* {one.area.name}: {note}" for one in runs for note in one.outcome.notes]
-    skipped = [f"* {one.area.name}: not tried: {text}" for one in runs for text in one.outcome.skipped]
-    failed = [f"* {one.area.name}: **failed**: {text}" for one in runs for text in one.outcome.failures]
+    skipped = [f"* {one.area.name}: {SKIPPED}{text}" for one in runs for text in one.outcome.skipped]
+    failed = [f"* {one.area.name}: {FAILED}{text}" for one in runs for text in one.outcome.failures]
     days = sorted({one.date for one in runs})
     parts = [HEAD, f"{machine(' to '.join(dict.fromkeys((days[0], days[-1]))))}, seed {seed}.", "", table(runs), ""]
     missing = [area for area in AREAS if area.name not in {one.area.name for one in runs}]
-    parts += [f"* {area.name}: not run this time: {area.title}" for area in missing]
+    parts += [f"* {area.name}: {MISSING}this time: {area.title}" for area in missing]
     parts += [*notes, *skipped, *failed, "", beside()]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def read(text: str) -> list[Run]:
+    """Return the runs of a page, in its order: what was counted, said and not tried, and the last day of the page."""
+    lines = text.partition(BESIDE.partition("\n")[0])[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    day = re.findall(r"\d{4}-\d\d-\d\d", text)[-1:]
+    areas, found = {area.name: area for area in AREAS}, []
+    for cells in rows[1:]:
+        told = dict(zip(rows[0], cells, strict=True))
+        if told["area"] in areas:
+            counts = Counter({unit: _count(told[unit]) for unit in UNITS if unit in told and told[unit] != "-"})
+            outcome = Outcome(counts, *_said(lines, told["area"]))
+            area, seconds = areas[told["area"]], float(_count(told["CPU seconds"]))
+            found.append(Run(area, outcome, seconds, "".join(day), told["run"] == "full"))
+    return found
+
+
+def _said(lines: Sequence[str], name: str) -> tuple[list[str], list[str], list[str]]:
+    """Return the failures, what was not tried and the notes of one area."""
+    said = [line.removeprefix(f"* {name}: ") for line in lines if line.startswith(f"* {name}: ")]
+    failures, skipped = ([t.removeprefix(mark) for t in said if t.startswith(mark)] for mark in (FAILED, SKIPPED))
+    return failures, skipped, [text for text in said if not text.startswith((FAILED, SKIPPED, MISSING))]
+
+
+def _count(cell: str) -> int:
+    return 0 if cell == "-" else int(cell.replace(",", ""))
 
 
 def machine(days: str) -> str:

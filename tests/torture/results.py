@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
+from tests.conftest import ROOT
 from tests.torture.registry import Area, Outcome, Run
 
 
@@ -34,3 +37,25 @@ def kept(area: Area, folder: Path) -> Run | None:
 def area_file(area: Area) -> str:
     """Return the name of the file that keeps an area's result."""
     return f"{area.name}.json"
+
+
+def parts(folder: Path | None, state: str, *code: str) -> Path | None:
+    """Return the folder of what an interrupted area did before, emptied where `state` or a file of `code` is another.
+
+    `code` are files and folders of the checkout. None where nothing is kept.
+    """
+    if folder is None:
+        return None
+    known = hashlib.sha256(state.encode())
+    for path in sorted(path for name in code for path in _files(ROOT / name)):
+        known.update(f"\n{path.relative_to(ROOT)} {path.stat().st_size}\n".encode() + path.read_bytes())
+    told = folder / "state"
+    if not told.exists() or told.read_text() != known.hexdigest():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        told.write_text(known.hexdigest())
+    return folder
+
+
+def _files(place: Path) -> list[Path]:
+    return [path for path in (place, *place.rglob("*")) if path.is_file() and path.suffix != ".pyc"]

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tests.conftest import ROOT
+from tests.torture import results
 from tests.torture.registry import Outcome
 
 if TYPE_CHECKING:
@@ -18,18 +19,25 @@ if TYPE_CHECKING:
 FULL, SAMPLE, SLICE = 10_000, 40, 1_000
 STEPS = 16
 """Actions of one sequence at most, beside the two ingests at its end."""
+MACHINE = ("tests/lake_machine.py", "tests/ingesting.py", "tests/reading_once.py")
 
 
 def run(scope: Scope) -> Outcome:
     """Run all sequences, each thousand with a seed of its own."""
     found = Outcome()
     count = scope.number(FULL, SAMPLE)
+    parts = results.parts(scope.kept, f"{STEPS} {count}", "ettlog", *MACHINE)
     for number, begin in enumerate(range(0, count, SLICE)):
         many, seed = min(SLICE, count - begin), 1000 * scope.seed + number
+        if parts and (parts / f"{seed}").exists():
+            found.counts["executions"] += many
+            continue
         command = [sys.executable, "-m", "tests.torture.sequences", str(many), str(seed)]
         done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
         found.counts["executions"] += many if done.returncode == 0 else 0
         found.expect(done.returncode == 0, f"seed {seed}: {done.stderr[-1500:]}")
+        if parts and done.returncode == 0:
+            (parts / f"{seed}").touch()
     found.notes.append(
         f"{count:,} sequences of up to {STEPS} actions; every ingest that ended gave the lake of a fresh one"
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
-from tests.torture import circumstances, page, results
+from tests.torture import __main__, circumstances, fuzzing, page, results, sequences
 from tests.torture.nursery import lending
 from tests.torture.outputs import LOADED
 from tests.torture.registry import AREAS, UNITS, Area, Outcome, Run, Scope, memory, run
@@ -67,6 +69,27 @@ def test_the_table_sums_its_rows() -> None:
     assert lines[-1] == "| all |  |  | 1,234 | 5 |  | 1 | - | 3 |"
 
 
+def test_a_page_is_read_as_it_was_written() -> None:
+    """Counts, kind of run, failures, what was not tried and notes of each area come back from the page."""
+    first = Outcome(Counter(faults=1200), [], ["no root"], ["3 MiB: held"])
+    second = Outcome(Counter(states=5, faults=3), ["it broke", "and again"], [], [])
+    runs = [Run(AREAS[0], first, 1.0, "2031-05-06"), Run(AREAS[7], second, 1234.0, "2031-05-06", full=False)]
+    assert page.read(page.whole(runs, 1)) == runs
+
+
+def test_areas_that_were_not_run_keep_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of F1 and F6 is written anew by a run of F6 alone, and by one of F2."""
+    written = tmp_path / "page.md"
+    runs = [Run(AREAS[n], Outcome(Counter(faults=n + 1)), 1.0, "2031-05-06") for n in (0, 7)]
+    written.write_text(page.whole(runs, 1))
+    anew = {"F6": Run(AREAS[7], Outcome(Counter(states=9)), 2.0, "2031-05-06"), "F2": runs[1]._replace(area=AREAS[1])}
+    monkeypatch.setattr(__main__, "_once", lambda name, *_: anew[name])
+    for name in anew:
+        monkeypatch.setattr("sys.argv", ["torture", "--only", name, "--write", f"{written}"])
+        assert __main__.main() == 0
+    assert page.read(written.read_text()) == [runs[0], anew["F2"], anew["F6"]]
+
+
 def test_an_interrupted_run_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     """What an area found comes back from its file as it was; an area without a file was not run yet."""
     found = Outcome(failures=["it broke"], skipped=["no root"], notes=["3 MiB"])
@@ -103,6 +126,45 @@ def test_circumstances_that_were_tried_are_not_tried_again(tmp_path: Path, monke
     assert len(started) == before
     circumstances.run(Scope(tmp_path / "work", full=True, seed=2, kept=tmp_path / "kept"))
     assert len(started) == before + found.counts["executions"]
+
+
+def test_sequences_that_were_run_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten thousand the third failed: the next run takes it alone, and after a change of the code all ten."""
+    code, started = tmp_path / "code.py", list[str]()
+    code.write_text("1")
+
+    def run(command: list[str], **_how: object) -> subprocess.CompletedProcess[str]:
+        started.append(command[-1])
+        return subprocess.CompletedProcess(command, int(len(started) == 3), "", "it broke")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    monkeypatch.setattr(sequences, "MACHINE", ("code.py",))
+    scope = Scope(tmp_path, full=True, kept=tmp_path / "kept")
+    first = sequences.run(scope)
+    assert (first.counts["executions"], first.failures) == (9_000, ["seed 1002: it broke"])
+    again = sequences.run(scope)
+    assert (again.counts["executions"], again.failures, started[10:]) == (10_000, [], ["1002"])
+    code.write_text("2")
+    sequences.run(scope)
+    assert len(started) == 21
+
+
+def test_fuzzing_goes_on_until_there_were_inputs_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight targets of 100,000 inputs a round: four rounds are 3.2 million; rounds that ended are not run again."""
+    started = list[str]()
+
+    def ended(command: list[str]) -> tuple[int, int, str]:
+        started.append(command[-1])
+        return int(len(started) == 20), 100_000, "it broke"
+
+    monkeypatch.setattr("fuzz.__main__.ended", ended)
+    monkeypatch.setattr(fuzzing, "find_spec", lambda _: True)
+    scope = Scope(tmp_path, full=True, kept=tmp_path / "kept")
+    first = fuzzing.run(scope)
+    assert (first.counts["executions"], len(first.failures), len(started)) == (2_400_000, 1, 24)
+    again = fuzzing.run(scope)
+    assert (again.counts["executions"], again.failures, len(started)) == (3_200_000, [], 24 + 1 + 8)
 
 
 def test_the_readme_says_what_the_page_says() -> None:

@@ -1,0 +1,95 @@
+"""Writes the files of kept relations: while one thread makes bytes of some rows, the database orders the next ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ettlog import durable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROW_GROUP = 1 << 16
+WAITING = 2
+"""Row groups that wait for the thread that makes bytes of them: more would only take memory."""
+
+
+class KeptFile(NamedTuple):
+    """What the index says of one relation: hash, length and rows of its file, and the SQL type of each column."""
+
+    sha256: str
+    bytes: int
+    rows: int
+    types: Mapping[str, str]
+
+
+class Writing(NamedTuple):
+    """A relation that is to be kept: its name, SQL types, and a call that gives its rows in their order."""
+
+    name: str
+    types: Mapping[str, str]
+    rows: Callable[[int], pa.RecordBatchReader]
+
+
+def put(folder: Path, relations: Iterator[Writing]) -> dict[str, KeptFile]:
+    """Write a file for each relation, and return what the index has to say of them; raise LakeError, OSError."""
+    made: dict[str, Future[KeptFile]] = {}
+    waiting: deque[Future[Any]] = deque()
+    with ThreadPoolExecutor(1) as pool:
+        for each in relations:
+            with each.rows(ROW_GROUP) as reader:
+                file = _File(reader.schema)
+                for rows in _row_groups(reader):
+                    waiting.append(pool.submit(file.add, rows))
+                    while len(waiting) > WAITING:
+                        waiting.popleft().result()
+            made[each.name] = pool.submit(_publish, folder, each, file)
+            waiting.append(made[each.name])
+        return {name: future.result() for name, future in made.items()}
+
+
+def _row_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """Yield the rows of a relation in tables of `ROW_GROUP` rows, whatever batches they come in; the last one is less,
+    or empty.
+    """
+    import pyarrow as pa
+
+    left = reader.schema.empty_table()
+    for batch in reader:
+        left = pa.concat_tables([left, pa.Table.from_batches([batch])])
+        while left.num_rows > ROW_GROUP:
+            yield left.slice(0, ROW_GROUP)
+            left = left.slice(ROW_GROUP)
+    yield left
+
+
+class _File:
+    """A relation as Parquet bytes, which depend on its rows alone."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._sink, self.rows = pa.BufferOutputStream(), 0
+        self._writer = pq.ParquetWriter(self._sink, schema, compression="zstd", compression_level=1)
+
+    def add(self, rows: pa.Table) -> None:
+        self.rows += rows.num_rows
+        self._writer.write_table(rows.combine_chunks())
+
+    def whole(self) -> bytes:
+        self._writer.close()
+        data: bytes = self._sink.getvalue().to_pybytes()
+        return data
+
+
+def _publish(folder: Path, each: Writing, file: _File) -> KeptFile:
+    data = file.whole()
+    sha256 = hashlib.sha256(data).hexdigest()
+    durable.publish([durable.NewFile(folder, f"{each.name}-{sha256[:16]}.parquet", data)])
+    return KeptFile(sha256, len(data), file.rows, dict(each.types))
