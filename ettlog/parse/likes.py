@@ -107,10 +107,10 @@ class Likes:
                     continue
                 fits, numbers = like.template.match(block, begin[left])
                 if numbers.shape[1]:
-                    mine = left[fits]
+                    every = numbers.shape[1] == len(left)
+                    mine, left = (left, left[:0]) if every else (left[fits], left[~fits])
                     pool = Pool(like.key, like.patterns, begin[mine], end[mine])
                     yield Taken(pool, [Matched(like.template, np.arange(len(mine)), numbers)], _EMPTY)
-                    left = left[~fits]
                 if len(left) <= middle or int(left[middle]) != row:
                     break
             else:

@@ -153,8 +153,8 @@ class StepLines:
         """Group the hit lines by the literal found on them."""
         newlines = self._lines.ends
         index = np.searchsorted(newlines, at)
-        first = np.flatnonzero(np.r_[True, index[1:] != index[:-1]])
-        count = np.diff(np.r_[first, len(index)])
+        first = np.flatnonzero(np.concatenate(([True], index[1:] != index[:-1])))
+        count = np.diff(first, append=len(index))
         end = newlines[index[first]]
         begin = np.where(index[first] > 0, newlines[index[first] - 1] + 1, 0)
         seen = at[first] - begin < self._source.limits.line
@@ -202,8 +202,10 @@ class StepLines:
             before = self._source.twins.get(tier, (_EMPTY, _EMPTY, _EMPTY, _EMPTY))
             if not len(undated):
                 dated = dated[-2:]  # nobody asks for more, and the next block for no more either
-            steps, instants = np.r_[before[0], rows.values[0][dated]], np.r_[before[1], rows.ts[dated]]
-            clocks, lines = np.r_[before[2], rows.clock[dated]], np.r_[before[3], line[dated]]
+            steps = np.concatenate((before[0], rows.values[0][dated]))
+            instants = np.concatenate((before[1], rows.ts[dated]))
+            clocks = np.concatenate((before[2], rows.clock[dated]))
+            lines = np.concatenate((before[3], line[dated]))
             behind = np.searchsorted(dated, undated) + len(before[0])
             lent = np.zeros(len(steps), bool)
             for offset in _TWINS if len(undated) else ():
@@ -231,15 +233,11 @@ def _lines(newlines: Ints) -> tuple[Ints, Ints]:
 
 def _covered(taken: Sequence[Taken], *, silent: bool) -> Covered:
     """Return the lines that templates read; with `silent` those only on which no event can be."""
-    lines = [
-        np.stack([pool.at[one.rows], pool.end[one.rows] + 1])
-        for pool, matched, _ in taken
-        for one in matched
-        if one.template.silent or not silent
-    ]
-    if not lines:
+    every = [(pool, one) for pool, matched, _ in taken for one in matched if one.template.silent or not silent]
+    if not every:
         return Covered(_EMPTY, _EMPTY)
-    begin, end = np.concatenate(lines, axis=1)
+    begin = np.concatenate([pool.at[one.rows] for pool, one in every])
+    end = np.concatenate([pool.end[one.rows] for pool, one in every]) + 1
     order = np.argsort(begin)
     return Covered(begin[order], end[order])
 

@@ -18,7 +18,8 @@ from ettlog.parse.uniform import ZEROS
 Ints = NDArray[np.int64]
 
 _INT32 = (1 << 31) - 1
-_NULL = np.int64(NULL)
+_NULL, _NO_CLOCK = np.array([NULL]), np.array([-1], np.int8)
+_NULL.flags.writeable = _NO_CLOCK.flags.writeable = False
 _EXACT = 1 << 53
 """Whole numbers below it are exact as float64."""
 _SMALL = 1 << 12
@@ -125,22 +126,22 @@ class Template:
         size = len(at)
         label = len(found) - 1 - (7 if self.learnt.clock else 0)
         good, rank = self._ranks(found[label])
-        ts, clock = np.broadcast_to(_NULL, size), np.broadcast_to(np.int8(-1), size)
+        ts, clock = _alike(_NULL, size), _alike(_NO_CLOCK, size)
         if self.learnt.clock is not None:
             naive, valid = _instants(found[label + 1 :])
             good &= valid
             ts, clock = self._to_utc(np.where(good, naive + self.learnt.clock.shift, 0), good, source)
             good &= clock >= 0
         values = self._values(found, rank, size)
-        pattern = np.broadcast_to(np.int16(self.learnt.pattern), size)
+        pattern = _alike(np.array([self.learnt.pattern], np.int16), size)
         rows = Rows(at, ts, clock, pattern, values)
         return good, rows if good.all() else select(rows, good)
 
     def _values(self, found: Ints, rank: Ints, size: int) -> tuple[Ints, ...]:
-        columns = dict.fromkeys(COLUMNS, np.broadcast_to(_NULL, size)) | {"rank": rank}
+        columns = dict.fromkeys(COLUMNS, _alike(_NULL, size)) | {"rank": rank}
         for name, value in self.learnt.constants:
             if name in columns:
-                columns[name] = np.broadcast_to(np.int64(value), size)
+                columns[name] = _alike(np.array([value]), size)
         row = 0
         for number in self.learnt.numbers:
             parts = found[row : row + len(_parts(number))]
@@ -154,7 +155,7 @@ class Template:
         learnt, size = self.learnt, len(labels)
         if not self._label:
             good = np.full(size, not self._peel_all)
-            return good, np.broadcast_to(_NULL if learnt.rank is None else np.int64(learnt.rank), size)
+            return good, _alike(_NULL if learnt.rank is None else np.array([learnt.rank]), size)
         every, which = _distinct(labels)
         for label in every:
             if label not in self._peeled:
@@ -192,6 +193,11 @@ class Template:
             seen = ts[chosen][codes[which] == code]
             source.saw(int(seen.min()), int(seen.max()), code, len(seen))
         return ts, clock
+
+
+def _alike(value: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return a column that holds one value `size` times: a view of it, to be read."""
+    return np.ndarray((size,), value.dtype, value.data, strides=(0,))
 
 
 def _distinct(values: NDArray[np.integer[Any]]) -> tuple[list[int], NDArray[np.integer[Any]]]:
