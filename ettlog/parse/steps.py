@@ -4,7 +4,7 @@ line."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,7 +204,7 @@ class StepLines:
                 dated = dated[-2:]  # nobody asks for more, and the next block for no more either
             steps = np.concatenate((before[0], rows.values[0][dated]))
             instants = np.concatenate((before[1], rows.ts[dated]))
-            clocks = np.concatenate((before[2], rows.clock[dated]))
+            clocks: Any = np.concatenate((before[2], rows.clock[dated]))
             lines = np.concatenate((before[3], line[dated]))
             behind = np.searchsorted(dated, undated) + len(before[0])
             lent = np.zeros(len(steps), bool)
