@@ -32,7 +32,7 @@ PACKED_BYTES = 8 << 20
 """Packed sources below this are read by one process each."""
 PACKED_BLOCKS = 8
 """Blocks of one range of a packed source: several of them are held in memory."""
-BLOCKS = 32
+BLOCKS = 16
 """Most blocks of one range."""
 PACKED = (".gz", ".zst", ".bz2", ".xz")
 """Ends of names of packed sources; one under another name is read by one process below `LEAST_BYTES`."""
@@ -116,6 +116,7 @@ class _Team:
                 else:
                     done[one.number] = None
             if not waiting:
+                self.stop()  # what is made of the facts takes as much memory as they do
                 return
             if waiting[0].number in done:
                 one = waiting.popleft()
@@ -140,8 +141,9 @@ class _Team:
 
     def stop(self) -> None:
         """End all processes, whatever they do."""
-        for pipe, pid in zip(self._pipes, self._pids, strict=True):
-            pipe.close()
+        while self._pipes:
+            self._pipes.pop().close()
+            pid = self._pids.pop()
             os.kill(pid, signal.SIGKILL)  # it is our child: its id is nobody else's before it is waited for
             os.waitpid(pid, 0)
 

@@ -122,24 +122,27 @@ def serve_without_memory(pipe: object, format_dirs: object, roots: object, paren
 
 
 def test_chunks_are_read_as_they_came_as_often_as_one_likes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kept rows come joined, others as they were; types stay; empty chunks leave nothing."""
+    """Rows come in parts of five at least, the last ones as they are; types stay; empty chunks leave nothing."""
     monkeypatch.setattr(chunks, "KEPT_ROWS", 5)
     held = chunks.Chunks()
-    parts = [np.arange(3), np.arange(2), np.arange(0), np.arange(4), np.arange(1)]
+    parts = [np.arange(3), np.arange(2), np.arange(0), np.arange(4), np.arange(1), np.arange(2)]
     for part in parts:
         held.add((part.astype(np.int64), part.astype(np.int8)))
-    assert held.rows == 10
+    assert held.rows == 12
     for _ in range(2):
         found = list(held)
-        assert [column.tolist() for column, _ in found] == [[0, 1, 2, 0, 1], [0, 1, 2, 3], [0]]
+        assert [column.tolist() for column, _ in found] == [[0, 1, 2, 0, 1], [0, 1, 2, 3, 0], [0, 1]]
         assert all(wide.dtype == np.int64 and narrow.dtype == np.int8 for wide, narrow in found)
         assert all(wide.flags.writeable for wide, _ in found)
+        assert [end[0].tolist() for end in held.ends()] == [[0, 1, 2, 0, 1], [0, 1]]
 
 
 @pytest.mark.parametrize(
     "numbers",
-    [[7, 7, 7], [-3, 252], [-3, 253], [0, 65_535], [0, 65_536], [5, 2**32 + 4], [5, 2**32 + 5], [-(2**63), 2**63 - 1]],
-)
+    [[7, 7, 7], [-3, 252], [-3, 253], [0, 65_535], [0, 65_536], [5, 2**32 + 4], [5, 2**32 + 5], [-(2**63), 2**63 - 1],
+     [-(2**63), 7, -(2**63), 9], [-(2**63), -3, 251], [-(2**63), -3, 252], [9, -(2**63)], [-(2**63)] * 3,
+     [-(2**63), 1 - 2**63, 4 - 2**63], [-(2**63), 5, 2**32 + 3], [-(2**63), 5, 2**32 + 4]],
+)  # fmt: skip
 def test_numbers_of_any_width_come_back(monkeypatch: pytest.MonkeyPatch, numbers: list[int]) -> None:
     """Constants, and spans at the edges of one, two, four and eight bytes, are what they were; single columns too."""
     monkeypatch.setattr(chunks, "KEPT_ROWS", 0)
@@ -147,6 +150,17 @@ def test_numbers_of_any_width_come_back(monkeypatch: pytest.MonkeyPatch, numbers
     held.add((np.array(numbers, np.int64), np.arange(len(numbers), dtype=np.int16)))
     assert [column.tolist() for chunk in held for column in chunk] == [numbers, list(range(len(numbers)))]
     assert [chunk[0].tolist() for chunk in held.some((1,))] == [list(range(len(numbers)))]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "size"),
+    [([5, 260], 1), ([5, 261], 2), ([-(2**63), 5, 259], 1), ([-(2**63), 5, 260], 2), ([-(2**63), 5, 2**40], 8)],
+)
+def test_a_column_takes_as_many_bytes_as_its_span_asks_for(numbers: list[int], size: int) -> None:
+    """What is missing takes one of the values of a type and does not widen it; where all are alike nothing is left."""
+    rest = chunks.narrow(np.array(numbers, np.int64)).rest
+    assert rest is not None and rest.itemsize == size
+    assert chunks.narrow(np.full(3, -(2**63))).rest is None
 
 
 def test_a_full_disk_is_an_error_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from ettlog.errors import LakeError, UsageError
 from ettlog.ingest import IngestOptions, IngestReport, ingest
 from ettlog.lake import Lake
 from ettlog.merge import merge
+from ettlog.schema import PARSER_VERSION
 from tests.conftest import ROOT
 from tests.examples import few
 from tests.ingesting import ALONE, accounting, make_logs, tree
@@ -249,7 +250,8 @@ def test_lakes_of_other_options_formats_and_parsers_are_refused(tmp_path: Path) 
         merge([one, two], tmp_path / "out")
     assert "options" in caught.value.why
     entry = Lake.open(two).sources()[0]
-    for other, word in (({"rules": "0" * 12 + entry.rules[12:]}, "format files"), ({"parser": 99}, "version 1 and 99")):
+    parsers = f"version {PARSER_VERSION} and 99"
+    for other, word in (({"rules": "0" * 12 + entry.rules[12:]}, "format files"), ({"parser": 99}, parsers)):
         (two / manifest.NAME).write_bytes(manifest.encode(replace(entry, **other)))
         with pytest.raises(LakeError) as caught:
             merge([one, two], tmp_path / "out")

@@ -5,10 +5,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import pickle
 import random
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -16,12 +20,13 @@ import zstandard
 from ettlog import together
 from ettlog.ingest import IngestOptions, ingest
 from ettlog.parse import format as formats_of
-from ettlog.parse import pieced, pieces
+from ettlog.parse import pieced, pieces, scan
 from ettlog.parse.blocks import open_source
 from ettlog.parse.clock import ClockState
 from ettlog.parse.cut import blocks
+from ettlog.parse.engine import engine
 from ettlog.parse.format import FormatSet
-from ettlog.parse.parsed import Limits, ScanOptions
+from ettlog.parse.parsed import Limits, Parsed, ScanOptions
 from ettlog.parse.pieces import PieceReader, State
 from ettlog.parse.ranges import Bytes, Range, ranges
 from ettlog.tasks import Task
@@ -261,6 +266,35 @@ def test_where_a_helper_dies_the_file_is_read_alone(
     monkeypatch.setattr(PieceReader, "read", fatal)
     assert several(huge / "run.log", formats) == wanted
     assert wanted[0] == (huge / "run.log").read_bytes().count(b"\n")
+
+
+def test_what_is_held_of_a_range_takes_few_bytes_a_step(formats: FormatSet, tmp_path: Path) -> None:
+    """Ten numbers are known of a step, of eight bytes for the most part; a reading, as it is sent, takes 16 bytes a
+    step beside what it takes without any."""
+    path = lay(tmp_path / "run.log", [line for number in range(4000) for line in dated(number)])
+    options = ScanOptions(zone="UTC")
+    with open_source(path) as source:
+        size = source.size
+        reader = PieceReader(partial(Bytes, source.handle), size, engine(formats, options.steps), options)
+        found = reader.read(Range(0, 0, 0, size), None)
+    assert sum(call.rows for call in found.calls if isinstance(call, pieces.Folded) and call.steps) == 4000
+    assert len(pickle.dumps(found)) - len(pickle.dumps(replace(found, calls=[]))) < 16 * 4000
+
+
+def test_helpers_are_gone_before_the_facts_become_tables(
+    huge: Path, formats: FormatSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What helpers hold and what the tables take never add up: no child is left when the first table is made."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    before, seen, tables = children.read_text(), list[str](), scan.parsed
+
+    def noted(*given: Any, **more: Any) -> Parsed:
+        seen.append(children.read_text())
+        return tables(*given, **more)
+
+    monkeypatch.setattr(pieced, "parsed", noted)
+    assert several(huge / "run.log", formats)[0] == (huge / "run.log").read_bytes().count(b"\n")
+    assert seen == [before]
 
 
 def test_a_file_that_changes_under_its_readers_is_read_alone(

@@ -31,7 +31,7 @@ __all__ = ["Event", "Facts", "Steps", "Undated"]
 Ints = NDArray[np.int64]
 CARRIED = CLOCKS.index("carried")
 UNDATED = CLOCKS.index("none")
-FLUSH = 20_000
+FLUSH = 4096
 """Events kept as Python rows before they become arrays."""
 
 

@@ -156,12 +156,12 @@ def _tell(facts: Facts, call: Call, lines: int, place: int, last: tuple[int, int
     `last` are instant and place of the last dated line before it."""
     if isinstance(call, int):
         facts.next_dated(call)
-    elif isinstance(call, Steps):
-        facts.add_steps(call._replace(line=call.line + lines))
-    elif isinstance(call, Undated):
-        moved = np.where(call.place < 0, call.place, call.place + place)
-        moved[call.place == BEFORE[1]] = last[1]
-        before = np.where(call.before == BEFORE[0], last[0], call.before)
-        facts.add_undated(Undated(call.line + lines, moved, before, call.behind))
-    else:
+    elif isinstance(call, list):
         facts.add_events([event._replace(line=event.line + lines) for event in call])
+    elif isinstance(found := call.unfolded(), Steps):
+        facts.add_steps(found._replace(line=found.line + lines))
+    else:
+        moved = np.where(found.place < 0, found.place, found.place + place)
+        moved[found.place == BEFORE[1]] = last[1]
+        before = np.where(found.before == BEFORE[0], last[0], found.before)
+        facts.add_undated(Undated(found.line + lines, moved, before, found.behind))

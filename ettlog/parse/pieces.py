@@ -17,6 +17,7 @@ import numpy as np
 from ettlog.parse import zones
 from ettlog.parse.block import BlockScan
 from ettlog.parse.book import Book
+from ettlog.parse.chunks import Columns, Narrow, narrow, widened
 from ettlog.parse.clock import ClockState, SourceClock
 from ettlog.parse.clockwork import Told
 from ettlog.parse.cut import SLACK, blocks
@@ -34,8 +35,31 @@ AWAY = 1 << 40
 BEFORE = (NULL + 1, -2)
 """Stands for instant and place of the last dated line before a range: they are handed on, and nothing else."""
 
-Call = list[Event] | Steps | Undated | int
-"""What is told to the facts of a source: events, steps, undated lines, or the instant of the next dated line."""
+
+class Folded(NamedTuple):
+    """Steps or undated lines of one block in few bytes: hundreds of these are held, and sent."""
+
+    rows: int
+    columns: tuple[Narrow, ...]
+    steps: bool
+    """They are steps, not undated lines."""
+
+    def unfolded(self) -> Steps | Undated:
+        """Return them as they came."""
+        columns = [widened(column, self.rows) for column in self.columns]
+        if not self.steps:
+            return Undated(*columns)
+        line, ts, clock, pattern, *values = columns
+        return Steps(line, ts, clock, pattern, tuple(values))
+
+
+def _folded(found: Steps | Undated) -> Folded:
+    columns: Columns = (*found[:-1], *found.values) if isinstance(found, Steps) else found
+    return Folded(len(found.line), tuple(map(narrow, columns)), isinstance(found, Steps))
+
+
+Call = list[Event] | Folded | int
+"""What is told to the facts of a source: events, steps or undated lines, or the instant of the next dated line."""
 
 
 Twins = dict[int, tuple[tuple[int, ...], ...]]
@@ -107,11 +131,13 @@ class Recorder(Facts):
 
     def add_steps(self, steps: Steps) -> None:
         """Keep the steps of one block."""
-        self.calls.append(steps)
+        if len(steps.line):
+            self.calls.append(_folded(steps))
 
     def add_undated(self, undated: Undated) -> None:
         """Keep the neighbours of the undated lines of one block."""
-        self.calls.append(undated)
+        if len(undated.line):
+            self.calls.append(_folded(undated))
         self.waiting = self.waiting or bool((undated.behind == NULL).any())
 
     def next_dated(self, us: int) -> None:
