@@ -32,10 +32,9 @@ numbered AS (
   SELECT *, sum(opens) OVER (PARTITION BY job ORDER BY begin_us ROWS UNBOUNDED PRECEDING) AS run FROM turned
 ),
 merged AS (
-  SELECT job, run, min(part) AS part, min(nth) AS nth, bool_and(allocated) AS allocated, bool_or(several) AS several, min(gpu_milli) AS gpu_milli,
-    min(begin_us) AS begin_us, max(end_us) AS end_us
+  SELECT job, part, nth, allocated, several, gpu_milli, min(begin_us) AS begin_us, max(end_us) AS end_us
   FROM numbered
-  GROUP BY job, run
+  GROUP BY job, run, part, nth, allocated, several, gpu_milli
 ),
 mixed AS (
   SELECT job, part, begin_us, end_us, nth, allocated, several, gpu_milli, CAST(NULL AS BIGINT) AS from_us, 1 AS place FROM merged
