@@ -6,15 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ettlog.lifecycle import KIND_BY_NAME
 from ettlog.parse import scan as scanning
+from ettlog.parse.clockwork import Clock
 from ettlog.parse.format import FormatSet, Pattern, load_all
 from ettlog.parse.parsed import Parsed, ScanOptions
+from ettlog.parse.template import COLUMNS, Learnt, Number
 from ettlog.parse.uniform import NOTHING, prove
+from ettlog.parse.vector import Template
 from tests.examples import few
 
 FORMATS = load_all()
@@ -120,6 +124,24 @@ def test_numbers_are_exact(tmp_path: Path) -> None:
         assert row["duration_us"] == (1000 + step) * 1000 + 500
         assert row["ts"] == begin + step * 1_000_000
     assert len(rows) == 3000
+
+
+@pytest.mark.parametrize("unit", [1, 1_000, 1_000_000, 60_000_000])
+@pytest.mark.parametrize("whole", ["0", "7", "123456789", "999999999"])
+@pytest.mark.parametrize("rest", ["", "5", "999", "0001", "999999", "1234567", "999999999"])
+def test_a_number_in_any_unit_is_exact(unit: int, whole: str, rest: str) -> None:
+    """To the last microsecond, whether one product of digits gives it or two: what is below is cut off."""
+    line = f"took {whole}.{rest} u".encode()
+    head = tuple(range(5, 5 + len(whole)))
+    tail = tuple(range(6 + len(whole), 6 + len(whole) + len(rest)))
+    number = Number("duration_us", head, tail, unit, 1)
+    learnt = Learnt(0, line, len(line) + 1, (), (number,), (), (), None, 0, None)
+    template = Template(learnt)
+    fits, numbers = template.match(bytearray(line + b"\n"), np.zeros(1, np.int64))
+    rows = template.rows(numbers, np.zeros(1, np.int64), Clock(None, None))[1]
+    expected = int(whole) * unit + int(rest or "0") * unit // 10 ** len(rest)
+    assert fits.all()
+    assert rows.values[COLUMNS.index("duration_us")].tolist() == [expected]
 
 
 def test_a_date_that_does_not_exist_is_left_to_the_regex(tmp_path: Path) -> None:

@@ -113,6 +113,23 @@ def test_big_tables_are_compressed_and_all_have_page_checksums(tmp_path: Path, r
         pq.read_table(path, page_checksum_verification=True)
 
 
+def test_many_steps_are_packed_in_the_cheapest_way() -> None:
+    """Snappy, few values by dictionary, other numbers by difference; instants have statistics, line numbers none."""
+    rows, names = packing.BIG_ROWS, arrow_schema("step").names
+    made = {name: pa.array([None] * rows, kind.type) for name, kind in zip(names, arrow_schema("step"), strict=True)}
+    made |= {"line": pa.array(range(rows)), "ts": pa.array(range(7, 7 + rows)), "step": pa.array(range(rows))}
+    made["target"] = pa.array([500] * rows)
+    data = packing.parquet("step", pa.table(made, schema=arrow_schema("step")))
+    group = pq.ParquetFile(pa.BufferReader(data)).metadata.row_group(0)
+    column = {name: group.column(place) for place, name in enumerate(names)}
+    assert {one.compression for one in column.values()} == {"SNAPPY"}
+    assert "DELTA_BINARY_PACKED" in column["line"].encodings
+    assert "RLE_DICTIONARY" in column["target"].encodings
+    assert (column["ts"].statistics.min, column["ts"].statistics.max) == (7, rows + 6)
+    assert column["line"].statistics is None
+    assert pq.read_table(pa.BufferReader(data))["step"].to_pylist() == list(range(rows))
+
+
 def test_the_file_says_its_versions_and_columns(tmp_path: Path) -> None:
     """The key-value metadata holds versions and no path or time; columns carry their sentences."""
     path = tmp_path / "x.parquet"

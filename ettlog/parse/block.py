@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ettlog.lifecycle import OUTCOMES
-from ettlog.parse.carry import DatedLines
+from ettlog.parse.carry import DatedLines, Left
 from ettlog.parse.cut import Block
 from ettlog.parse.engine import Source
 from ettlog.parse.facts import Event, Undated
@@ -119,7 +119,8 @@ class BlockScan:
     def _neighbours(self, events: Sequence[Event], steps: StepLines) -> None:
         """Find the dated lines beside the undated ones, and keep the block's last instant for the next block."""
         source = self.source
-        dated = DatedLines(self.data, self.end, source.dated, steps.dated, self.lines, source.mask)
+        left = Left(steps.rest, steps.clocked)
+        dated = DatedLines(self.data, self.end, source.dated, steps.dated, self.lines, source.mask, left)
         if source.facts.waiting:
             first = dated.behind(-1)
             if first != NULL:

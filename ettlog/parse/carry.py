@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ettlog.parse.finder import Rest
 from ettlog.parse.lines import Lines
 from ettlog.parse.stamp import clock_in
 from ettlog.parse.template import NULL
@@ -16,6 +17,9 @@ from ettlog.parse.template import NULL
 Ints = NDArray[np.int64]
 Dated = Callable[[bytes], int]
 """Returns the instant of a line in microseconds UTC, or NULL."""
+
+Room = Callable[[int], NDArray[np.bool_]]
+"""Gives room for truth values: new memory is slow to touch."""
 
 _NONE: Ints = np.zeros(0, np.int64)
 
@@ -38,6 +42,14 @@ class Neighbours(NamedTuple):
     behind: Ints
 
 
+class Left(NamedTuple):
+    """What is left of a block when step lines are covered."""
+
+    rest: Rest
+    clocked: Callable[[], Ints]
+    """Where those of the covered lines begin (others may be among them) on which a time of day stands."""
+
+
 class DatedLines:
     """The lines of one block that hold an instant; a line is read only when a neighbour needs it."""
 
@@ -48,17 +60,16 @@ class DatedLines:
         dated: Dated,
         read: tuple[Ints, Ints] = (_NONE, _NONE),
         lines: Lines | None = None,
-        room: Callable[[int], NDArray[np.bool_]] | None = None,
+        room: Room | None = None,
+        left: Left | None = None,
     ) -> None:
-        """Keep `data[:end]`, whole lines; `dated` reads one, `read` has begins (sorted) and instants of lines read.
-
-        `room` gives room for truth values: new memory is slow to touch.
-        """
+        """Keep `data[:end]`, whole lines; `dated` reads one, `read` has begins (sorted) and instants of lines read."""
         self._data, self._end, self._dated, self._read_at, self._read_us = data, end, dated, *read
         self._text = np.frombuffer(data, np.uint8, end)
         self._known: dict[int, int] = {}
         self._room = room or (lambda size: np.empty(size, bool))
         self._lines = lines or Lines(data, end, self._room)
+        self._left = left
 
     def before(self, at: int, floor: int = 0) -> tuple[int, int]:
         """Return (place, instant) of the last dated line in `[floor, at)`, where lines begin at both; (-1, NULL)
@@ -118,10 +129,7 @@ class DatedLines:
         return Neighbours(*np.array(rows, np.int64).reshape(-1, 3).T)
 
     def _all_around(self, at: Ints, capped: NDArray[np.bool_]) -> Neighbours:
-        ends = self._lines.ends
-        lines = np.searchsorted(ends, self._clocks(0, self._end))
-        lines = lines[_first(lines)]
-        begins = np.where(lines > 0, ends[lines - 1] + 1, 0)
+        begins = self._timed()
         index = np.searchsorted(begins, at)
         first = _first(index)
         distinct, which = index[first], np.cumsum(first) - 1
@@ -134,6 +142,21 @@ class DatedLines:
         for row in np.flatnonzero((after == NULL) & (wanted | (before == NULL))).tolist():
             after[row] = self._walk(begins, int(distinct[row]), 1)[1]
         return Neighbours(place[which], before[which], after[which])
+
+    def _timed(self) -> Ints:
+        """Return where the lines begin on which a time of day stands, sorted."""
+        if self._left is None:
+            return self._begins(self._clocks(0, self._end))
+        rest, clocked = self._left
+        found = _clocks(np.frombuffer(rest.text, np.uint8), 0, len(rest.text), self._room)
+        return np.union1d(self._begins(rest.places(found)), clocked())
+
+    def _begins(self, at: Ints) -> Ints:
+        """Return where the lines begin that some places (sorted) are on, each once."""
+        ends = self._lines.ends
+        lines = np.searchsorted(ends, at)
+        lines = lines[_first(lines)]
+        return np.where(lines > 0, ends[lines - 1] + 1, 0)
 
     def _known_of(self, begins: Ints) -> Ints:
         """Return the instants of lines where they were read already, else NULL."""
@@ -154,22 +177,10 @@ class DatedLines:
         return -1, NULL
 
     def _clocks(self, low: int, high: int) -> Ints:
-        """Return where `dd:dd:dd` stands in `[low, high)`: the place of its first colon."""
-        colon, text = self._colons(low, high), self._text
-        for shift in (-2, -1, 1, 2, 4, 5):
-            if not len(colon):
-                break
-            colon = colon[text[colon + shift] - 48 < 10]
-        return colon
+        return _clocks(self._text, low, high, self._room)
 
     def _colons(self, low: int, high: int) -> Ints:
-        """Return where a colon stands in `[low, high)` with another one three bytes behind it, and room for a time
-        around them: few bytes are left of many colons."""
-        size = max(0, high - low - 4)
-        room = self._room(2 * size)
-        colons = np.equal(self._text[low + 2 : low + 2 + size], 58, out=room[:size])
-        both = np.logical_and(colons[:-3], colons[3:], out=room[size : size + max(0, size - 3)])
-        return np.asarray(np.flatnonzero(both) + low + 2, np.int64)
+        return _colons(self._text, low, high, self._room)
 
     def _read(self, at: int) -> tuple[int, int]:
         """Return where the line around `at` begins, and its instant."""
@@ -180,6 +191,26 @@ class DatedLines:
         if begin not in self._known:
             self._known[begin] = self._dated(bytes(self._data[begin : self._data.find(b"\n", begin, self._end)]))
         return self._known[begin]
+
+
+def _clocks(text: NDArray[np.uint8], low: int, high: int, room: Room) -> Ints:
+    """Return where `dd:dd:dd` stands in `text[low:high]`: the place of its first colon."""
+    colon = _colons(text, low, high, room)
+    for shift in (-2, -1, 1, 2, 4, 5):
+        if not len(colon):
+            break
+        colon = colon[text[colon + shift] - 48 < 10]
+    return colon
+
+
+def _colons(text: NDArray[np.uint8], low: int, high: int, room: Room) -> Ints:
+    """Return where a colon stands in `text[low:high]` with another one three bytes behind it, and room for a time
+    around them: few bytes are left of many colons."""
+    size = max(0, high - low - 4)
+    rooms = room(2 * size)
+    colons = np.equal(text[low + 2 : low + 2 + size], 58, out=rooms[:size])
+    both = np.logical_and(colons[:-3], colons[3:], out=rooms[size : size + max(0, size - 3)])
+    return np.asarray(np.flatnonzero(both) + low + 2, np.int64)
 
 
 def _first(ordered: Ints) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ettlog.parse.envelope import peel, split_states
 from ettlog.parse.finder import STEP
 from ettlog.parse.format import Pattern
 from ettlog.parse.recipe import OTHER_DIGITS, digit_literals, key
@@ -44,14 +45,25 @@ class Duds:
             self._size = 0
         return self._known.setdefault(patterns, set())
 
-    def learn(self, names: set[bytes], name: bytes, line: bytes, wanted: tuple[int, ...]) -> None:
+    def learn(self, names: set[bytes], name: bytes, line: bytes, wanted: tuple[int, ...]) -> bool:
         """Add the name of a line on which patterns found nothing, `wanted` those whose anchors are on it, where that
-        holds of all its like."""
+        holds of all its like; tell whether it does."""
         if not name or any(part in name for part in OTHER_DIGITS) or self.digits.search(line.translate(ZEROS)):
-            return
-        if self._size < KEPT and all(self._alike(line, one) for one in wanted):
-            self._size += name not in names
-            names.add(name)
+            return False
+        if self._size >= KEPT or not all(self._alike(line, one) for one in wanted):
+            return False
+        self._size += name not in names
+        names.add(name)
+        return True
+
+    def barren(self, line: bytes, wanted: tuple[int, ...]) -> bool:
+        """Tell whether all patterns of steps whose anchors are on a line that was learnt find nothing on it, nor on its
+        like: those too that could not count when it was read."""
+        bodies = [peel(state).body for state in split_states(line.rstrip(b"\r"))]
+        return all(
+            self._alike(line, index) and not any(self._patterns[index].regex.search(body) for body in bodies)
+            for index in wanted
+        )
 
     def _alike(self, line: bytes, index: int) -> bool:
         """Tell whether a pattern is looked for on all lines like this one, and finds nothing there if not here."""

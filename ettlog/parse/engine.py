@@ -69,6 +69,14 @@ class Engine:
             return None
         return self.wanted_steps(line)
 
+    def learn_dud(self, names: set[bytes], name: bytes, line: bytes, wanted: tuple[int, ...]) -> None:
+        """Learn of a line on which the wanted patterns of steps found nothing; where nobody can find anything on it,
+        its like are taken before any search."""
+        anchored = self._anchored(line) if self.duds.learn(names, name, line, wanted) else None
+        silent = anchored is not None and self.recipes.silent(line, self.finder.wanted(line))
+        if anchored is not None and silent and self.duds.barren(line, anchored):
+            self.likes.add_barren(line)
+
     def wanted_steps(self, line: bytes) -> tuple[int, ...]:
         """Return the step patterns whose anchors are on a line; of lines that differ in digits only it is told once."""
         if len(line) > MAX_LINE:

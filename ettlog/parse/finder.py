@@ -45,7 +45,7 @@ class Rest:
         self.text, self._whole = text, not len(covered.begin)
         if self._whole:
             return
-        begin, end = np.r_[0, covered.end], np.r_[covered.begin, len(text)]
+        begin, end = np.concatenate(([0], covered.end)), np.concatenate((covered.begin, [len(text)]))
         left = begin < end
         self._begin, size = begin[left], (end - begin)[left]
         self._before = np.cumsum(size) - size

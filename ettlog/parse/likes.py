@@ -3,6 +3,8 @@
 Most lines of a log are steps, and most steps are like those of the block before. A line that a whole template fits has
 the same text around its digits as the line the template was learnt from; where no literal of steps holds a digit that
 could stand there, it also has the same literals. So it belongs to the same pool, and need not be searched for them.
+
+Lines that only look like steps are taken so, too: progress bars of other work, of which each holds ten literals.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ettlog.parse.extract import Matched, Pool
-from ettlog.parse.template import MAX_WIDTH
+from ettlog.parse.extract import CUT, Matched, Pool
+from ettlog.parse.template import MAX_WIDTH, barren
 from ettlog.parse.uniform import ZEROS
 from ettlog.parse.vector import Template
 
@@ -23,6 +25,8 @@ _EMPTY: Ints = np.zeros(0, np.int64)
 
 KEPT = 2048
 """Most templates remembered."""
+BARREN = CUT - (1 << 20)
+"""Key of the lines that only look like steps."""
 MISSES = 3
 """Lines of one length in one block whose like is not known before the others are left to the search."""
 FEW = 4
@@ -60,13 +64,23 @@ class Likes:
         """Remember a template that was learnt from a line of a pool, if its lines can be taken without a search."""
         line = template.learnt.line
         patterns = self._anchored(line) if template.whole else None
-        if patterns is None or not set(patterns) <= set(pool.patterns):
-            return
+        if patterns is not None and set(patterns) <= set(pool.patterns):
+            self._keep(Like(template, pool.key, patterns))
+
+    def add_barren(self, line: bytes) -> None:
+        """Remember a line that holds neither step nor event, nor does any line like it."""
+        if len(line) < MAX_WIDTH:
+            template = Template(barren(line))
+            template.silent = True
+            self._keep(Like(template, BARREN, ()))
+
+    def _keep(self, like: Like) -> None:
+        line = like.template.learnt.line
         if self._count >= KEPT:
             self._known.clear()
             self._lengths.clear()
             self._count = 0
-        self._known.setdefault(line.translate(ZEROS), []).append(Like(template, pool.key, patterns))
+        self._known.setdefault(line.translate(ZEROS), []).append(like)
         self._lengths.add(len(line))
         self._count += 1
 
@@ -93,10 +107,10 @@ class Likes:
                     continue
                 fits, numbers = like.template.match(block, begin[left])
                 if numbers.shape[1]:
-                    mine = left[fits]
+                    every = numbers.shape[1] == len(left)
+                    mine, left = (left, left[:0]) if every else (left[fits], left[~fits])
                     pool = Pool(like.key, like.patterns, begin[mine], end[mine])
                     yield Taken(pool, [Matched(like.template, np.arange(len(mine)), numbers)], _EMPTY)
-                    left = left[~fits]
                 if len(left) <= middle or int(left[middle]) != row:
                     break
             else:

@@ -75,7 +75,7 @@ def _one_of_each(steps: Iterable[tuple[Ints, Ints]], at: Ints, patterns: int) ->
     for line, pattern in steps:
         stretch = np.searchsorted(at, line, "left") + np.searchsorted(at, line, "right")
         key = stretch * patterns + pattern
-        turns = np.flatnonzero(np.r_[True, key[1:] != key[:-1]])
+        turns = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
         distinct, first = np.unique(key[turns], return_index=True)
         new = ~np.isin(distinct, known)
         lines.append(line[turns[first[new]]])
@@ -165,12 +165,13 @@ def settled(
         if len(missing):
             place, first, last = near.of(chunk[LINE][missing])
             durations = _spans(before, chunk, behind)[missing]
-            places, lasting = np.r_[carried, place], np.r_[run, durations]
-            found = advance(places, np.r_[NULL, first], np.r_[NULL, last], lasting)[1:]
+            columns = zip((carried, NULL, NULL, run), (place, first, last, durations), strict=True)
+            places, earlier, later, lasting = (np.concatenate(([one], column)) for one, column in columns)
+            found = advance(places, earlier, later, lasting)[1:]
             chunk[TS][missing] = found
             chunk[CLOCK][missing] = np.where(found == NULL, clocks.undated, clocks.carried)
             near.late(chunk[LINE][missing], place, found)
-            begin = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])[-1]
+            begin = np.flatnonzero(np.concatenate(([True], places[1:] != places[:-1])))[-1]
             carried, run = int(places[-1]), int(lasting[begin:].sum())
         yield chunk
 

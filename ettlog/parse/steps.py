@@ -4,7 +4,7 @@ line."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from ettlog.parse.engine import Source
 from ettlog.parse.extract import CUT, Matched, Pool
 from ettlog.parse.facts import Steps
 from ettlog.parse.finder import Covered, Rest
-from ettlog.parse.likes import Taken
+from ettlog.parse.likes import BARREN, Taken
 from ettlog.parse.line import Found
 from ettlog.parse.lines import Lines
 from ettlog.parse.template import COLUMNS, MAX_WIDTH, NULL
@@ -51,17 +51,30 @@ class StepLines:
         """Keep the block, its lines, and how to read one line."""
         self._source, self._block, self._lines, self._read_line = source, block, lines, read_line
         self._matched: list[Taken] = []
+        self._barren: list[Taken] = []
         self._waiting: list[Pool] = []
         self.undated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
         """Where undated step lines begin, and their numbers in the source."""
         self.dated: tuple[Ints, Ints] = (_EMPTY, _EMPTY)
         """Where step lines begin whose instant is that of the first stamp on them, and the instants."""
+        self.rest = Rest(memoryview(block.data)[: block.end], Covered(_EMPTY, _EMPTY))
+        """What is left of the block beside the lines on which no event can be."""
+
+    def clocked(self) -> Ints:
+        """Return where lines begin that whole templates read and that hold a time of day, whether it counts or not."""
+        every = ((pool, one) for pool, matched, _ in [*self._matched, *self._barren] for one in matched)
+        timed = [pool.at[one.rows] for pool, one in every if one.template.whole and one.template.timed]
+        return np.concatenate([_EMPTY, *timed])
 
     def match(self) -> Rest:
         """Find the step lines and match them with templates; return the text on which events can be.
 
         What cannot count yet for want of a line of its trainer waits: that line may be in this block.
         """
+        self.rest = self._match()
+        return self.rest
+
+    def _match(self) -> Rest:
         engine, text = self._source.engine, memoryview(self._block.data)[: self._block.end]
         if not engine.step_patterns:
             return Rest(text, Covered(_EMPTY, _EMPTY))
@@ -69,8 +82,10 @@ class StepLines:
         if self._source.limits.line >= MAX_WIDTH:
             begin, end = _lines(self._lines.ends)
             last = len(end) - self._block.sealed  # that line may have lost its end
-            self._matched += engine.likes.take(self._block.data, begin[:last], end[:last], idle)
-        rest = Rest(text, _covered(self._matched, silent=False))
+            for like in engine.likes.take(self._block.data, begin[:last], end[:last], idle):
+                (self._barren if like.pool.key == BARREN else self._matched).append(like)
+        known, taken = [*self._matched, *self._barren], len(self._matched)
+        rest = Rest(text, _covered(known, silent=False))
         gates, at = engine.finder.step_hits(rest)
         self._source.hits += len(at) + len(rest.covered.begin)
         for pool in self._pools(gates, at) if len(at) else ():
@@ -78,7 +93,9 @@ class StepLines:
                 self._matched.append(Taken(pool, *engine.steps.match(self._block.data, pool)))
             else:
                 self._waiting.append(pool)
-        covered = _covered(self._matched, silent=True)
+        if _silent(known) and not any(one.matched for one in self._matched[taken:]):
+            return rest
+        covered = _covered([*self._matched, *self._barren], silent=True)
         return rest if _most(rest.covered, covered) else Rest(text, covered)
 
     def read(self, idle: frozenset[int]) -> Ints:
@@ -136,8 +153,8 @@ class StepLines:
         """Group the hit lines by the literal found on them."""
         newlines = self._lines.ends
         index = np.searchsorted(newlines, at)
-        first = np.flatnonzero(np.r_[True, index[1:] != index[:-1]])
-        count = np.diff(np.r_[first, len(index)])
+        first = np.flatnonzero(np.concatenate(([True], index[1:] != index[:-1])))
+        count = np.diff(first, append=len(index))
         end = newlines[index[first]]
         begin = np.where(index[first] > 0, newlines[index[first] - 1] + 1, 0)
         seen = at[first] - begin < self._source.limits.line
@@ -171,20 +188,24 @@ class StepLines:
             yield from ((begin, found) for found in every)
             # of a line whose end is not seen, a match that touches it does not count: it says nothing of whole ones
             if not every and pool.key != CUT and text[end] == 10:
-                engine.duds.learn(silent, name, line, ready)
+                engine.learn_dud(silent, name, line, ready)
 
     def _twins(self, rows: Rows, line: Ints) -> Rows:
         """Give an undated step the instant of a dated line of a lower tier about the same step that stands beside it,
         given the numbers of their lines."""
         tiers = self._source.engine.tiers[rows.pattern]
         undated = np.flatnonzero((tiers == 1) & (rows.ts == NULL))
-        for tier in self._source.engine.low_tiers:
+        for tier in self._source.engine.low_tiers if len(undated) or tiers.max(initial=1) > 1 else ():
+            if tier not in self._source.twins and not (tiers == tier).any():
+                continue
             dated = np.flatnonzero((tiers == tier) & (rows.ts != NULL))
             before = self._source.twins.get(tier, (_EMPTY, _EMPTY, _EMPTY, _EMPTY))
             if not len(undated):
                 dated = dated[-2:]  # nobody asks for more, and the next block for no more either
-            steps, instants = np.r_[before[0], rows.values[0][dated]], np.r_[before[1], rows.ts[dated]]
-            clocks, lines = np.r_[before[2], rows.clock[dated]], np.r_[before[3], line[dated]]
+            steps = np.concatenate((before[0], rows.values[0][dated]))
+            instants = np.concatenate((before[1], rows.ts[dated]))
+            clocks: Any = np.concatenate((before[2], rows.clock[dated]))
+            lines = np.concatenate((before[3], line[dated]))
             behind = np.searchsorted(dated, undated) + len(before[0])
             lent = np.zeros(len(steps), bool)
             for offset in _TWINS if len(undated) else ():
@@ -212,17 +233,18 @@ def _lines(newlines: Ints) -> tuple[Ints, Ints]:
 
 def _covered(taken: Sequence[Taken], *, silent: bool) -> Covered:
     """Return the lines that templates read; with `silent` those only on which no event can be."""
-    lines = [
-        np.stack([pool.at[one.rows], pool.end[one.rows] + 1])
-        for pool, matched, _ in taken
-        for one in matched
-        if one.template.silent or not silent
-    ]
-    if not lines:
+    every = [(pool, one) for pool, matched, _ in taken for one in matched if one.template.silent or not silent]
+    if not every:
         return Covered(_EMPTY, _EMPTY)
-    begin, end = np.concatenate(lines, axis=1)
+    begin = np.concatenate([pool.at[one.rows] for pool, one in every])
+    end = np.concatenate([pool.end[one.rows] for pool, one in every]) + 1
     order = np.argsort(begin)
     return Covered(begin[order], end[order])
+
+
+def _silent(taken: Sequence[Taken]) -> bool:
+    """Tell whether no event can be on any of some lines."""
+    return all(one.template.silent for _, matched, _ in taken for one in matched)
 
 
 def _most(some: Covered, silent: Covered) -> bool:
