@@ -189,9 +189,12 @@ def _swap(place: str, changed: dict[tuple[str, int], CodeType]) -> None:
 
 
 def _read_as(place: str, source: str) -> None:
-    """Let a relation be read with another text."""
-    read = Path.read_text
+    """Let a relation be read with another text, also where all were read before."""
+    from ettlog import relations
+
+    read, path = Path.read_text, Path(place)
     Path.read_text = lambda self, *a, **k: source if str(self) == place else read(self, *a, **k)  # type: ignore[method-assign]
+    relations.relations()[path.stem] = relations.read_relation(path)
 
 
 def _noticed_anew(name: str, number: int) -> bool:

@@ -144,10 +144,14 @@ def test_a_number_in_any_unit_is_exact(unit: int, whole: str, rest: str) -> None
     assert rows.values[COLUMNS.index("duration_us")].tolist() == [expected]
 
 
-def test_a_date_that_does_not_exist_is_left_to_the_regex(tmp_path: Path) -> None:
-    """Of lines that differ in digits only, the one with a 30 February has a bad time and keeps its step."""
+@pytest.mark.parametrize(
+    "stamp", ["2031-02-30 05:00:07", "2031-03-04 24:00:07", "2031-03-04 05:60:07", "2031-03-04 05:00:60"]
+)
+def test_a_time_that_does_not_exist_is_left_to_the_regex(tmp_path: Path, stamp: str) -> None:
+    """Of lines that differ in digits only, the one with a 30 February, or the 25th hour, has a bad time and keeps its
+    step."""
     lines = [
-        line.replace("2031-03-04", "2031-02-30") if number == 7 else line for number, line in enumerate(_numbered(20))
+        line.replace("2031-03-04 05:00:08", stamp) if number == 7 else line for number, line in enumerate(_numbered(20))
     ]
     path = tmp_path / "train.log"
     path.write_text("\n".join(lines) + "\n")
@@ -155,6 +159,18 @@ def test_a_date_that_does_not_exist_is_left_to_the_regex(tmp_path: Path) -> None
     assert (parsed.lines["matched"], parsed.lines["bad_time"]) == (19, 1)
     row = parsed.steps.to_pylist()[7]
     assert (row["step"], row["clock"]) == (8, "carried")
+
+
+def test_days_and_hours_are_reckoned_for_each_line(tmp_path: Path) -> None:
+    """The ends of days, of a February and of a year, on lines of one template."""
+    stamps = ("2031-03-04 23:59:59", "2032-02-28 23:59:59", "2032-02-29 00:00:00", "2032-12-31 19:30:05")
+    lines = [line.replace("2031-03-04 05:00:", f"{stamps[at % 4][:-2]}") for at, line in enumerate(_numbered(40))]
+    path = tmp_path / "train.log"
+    path.write_text("\n".join(lines) + "\n")
+    rows = scanning.scan(path, FORMATS, ScanOptions()).steps.to_pylist()
+    # `date -u -d '2031-03-04 23:59:00' +%s` and so on
+    minutes = (1_930_435_140, 1_961_625_540, 1_961_625_600, 1_988_134_200)
+    assert [row["ts"] for row in rows] == [(minutes[at % 4] + at + 1) * 1_000_000 for at in range(40)]
 
 
 @pytest.mark.parametrize(

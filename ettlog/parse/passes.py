@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ def _one_of_each(steps: Iterable[tuple[Ints, Ints]], at: Ints, patterns: int) ->
     """Stretch and pattern, as one number, of what was found in the stretch that goes on in the next chunk."""
     lines, found = [known], [known]
     for line, pattern in steps:
-        stretch = np.searchsorted(at, line, "left") + np.searchsorted(at, line, "right")
+        stretch = _passed(at, line, "right") + _passed(at, line, "left")
         key = stretch * patterns + pattern
         turns = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
         distinct, first = np.unique(key[turns], return_index=True)
@@ -179,10 +179,17 @@ def settled(
 def _lowest(steps: Iterable[Columns], launches: Launches, tiers: Ints) -> Iterator[Columns]:
     """Yield the steps of the lowest tier of their launch, with the launch."""
     for chunk in steps:
-        launch = np.searchsorted(launches.begins, chunk[LINE], "right")
+        launch = _passed(launches.begins, chunk[LINE], "left")
         kept = tiers[chunk[PATTERN]] == launches.tiers[launch]
         if kept.any():
             yield chosen((*chunk, launch), kept)
+
+
+def _passed(marks: Ints, lines: Ints, side: Literal["left", "right"]) -> Ints:
+    """Return how many marks stand before each line, or on it where the `side` is left: few marks, many lines, both
+    sorted."""
+    first = np.searchsorted(lines, marks, side)
+    return np.repeat(np.arange(len(marks) + 1), np.diff(first, prepend=0, append=len(lines)))
 
 
 def _per_step(steps: Iterable[Columns], totals: NDArray[np.bool_]) -> Iterator[Columns]:

@@ -67,6 +67,8 @@ class Template:
         digit[[at for at, chars in sensitive if len(chars) == 1]] = False
         self._allowed = [(at, np.isin(np.arange(48, 304), list(chars))) for at, chars in sensitive if len(chars) > 1]
         self._least, self._span = np.where(digit, np.uint8(48), line), np.where(digit, np.uint8(9), np.uint8(0))
+        sixty = [part[0] for part in learnt.clock.parts[4:6]] if learnt.clock else []  # tens of minutes and seconds
+        self._span[sixty] = np.minimum(self._span[sixty], 5)
         dated = {at for part in (learnt.clock.parts if learnt.clock else ()) for at in part}
         label = [at for at in range(learnt.offset) if digit[at] and at not in dated]
         self._label = tuple(label) if len(label) <= MAX_DIGITS else ()
@@ -89,9 +91,11 @@ class Template:
         """Return the columns of each number and what a one there is worth: the values, some by head and tail, the label
         of the prefix, the parts of the date."""
         groups = [part for number in self.learnt.numbers for part in _parts(number)]
-        groups += map(_powers, (self._label, *(self.learnt.clock.parts if self.learnt.clock else ())))
-        if self.learnt.clock is not None:  # the fraction of a second becomes microseconds
-            groups[-1] = _powers(self.learnt.clock.parts[6], 10 ** (6 - len(groups[-1])))
+        groups.append(_powers(self._label))
+        if self.learnt.clock is not None:
+            year, month, day, hour, minute, second, fraction = self.learnt.clock.parts
+            time = _powers(hour, 3600 * _SECOND) | _powers(minute, 60 * _SECOND) | _powers(second, _SECOND)
+            groups += [_powers((*year, *month, *day)), time | _powers(fraction, 10 ** (6 - len(fraction)))]
         return groups
 
     def match(self, block: bytearray, at: Ints) -> tuple[NDArray[np.bool_], Ints]:
@@ -124,11 +128,11 @@ class Template:
         Columns of one value only may be views of it: they are to be read.
         """
         size = len(at)
-        label = len(found) - 1 - (7 if self.learnt.clock else 0)
+        label = len(found) - 1 - (2 if self.learnt.clock else 0)
         good, rank = self._ranks(found[label])
         ts, clock = _alike(_NULL, size), _alike(_NO_CLOCK, size)
         if self.learnt.clock is not None:
-            naive, valid = _instants(found[label + 1 :])
+            naive, valid = _instants(*found[label + 1 :])
             good &= valid
             ts, clock = self._to_utc(np.where(good, naive + self.learnt.clock.shift, 0), good, source)
             good &= clock >= 0
@@ -240,30 +244,28 @@ def _scaled(parts: Ints, number: Number) -> Ints:
     return np.where(np.abs(value) <= _INT32, value, NULL) if number.column in ("skipped", "rank") else value
 
 
-def _instants(parts: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return microseconds since 1970 of (year, month, day, hour, minute, second, fraction), and which are real dates.
+def _instants(date: Ints, of_day: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return microseconds since 1970 of dates, written as numbers of eight digits, and microseconds of the day, and
+    which are real ones.
 
     Days from civil: the proleptic Gregorian calendar in eras of 400 years, years beginning in March.
     """
-    year, month, day, hour, minute, second, fraction = parts
-    of_day = ((hour * 60 + minute) * 60 + second) * _SECOND + fraction
-    valid = np.ones(len(year), bool)
-    if not len(year) or hour.max() > 23 or minute.max() > 59 or second.max() > 59:
-        valid = (hour < 24) & (minute < 60) & (second < 60)
-    if len(year) and (parts[:3] == parts[:3, :1]).all():  # one day, as most often: no need to reckon for each line
-        day_number, exists = _day(*parts[:3, 0].tolist())
-        return day_number * _DAY + of_day, valid & exists
-    days, real = _days(year, month, day)
+    valid = of_day < _DAY
+    if len(date) and (date == date[0]).all():  # one day, as most often: no need to reckon for each line
+        number, exists = _day(int(date[0]))
+        return number * _DAY + of_day, valid & exists
+    days, real = _days(date)
     return days * _DAY + of_day, valid & real
 
 
 @functools.lru_cache(maxsize=1024)
-def _day(year: int, month: int, day: int) -> tuple[int, bool]:
-    days, real = _days(*np.array([[year], [month], [day]], np.int64))
+def _day(date: int) -> tuple[int, bool]:
+    days, real = _days(np.array([date], np.int64))
     return int(days[0]), bool(real[0])
 
 
-def _days(year: Ints, month: Ints, day: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+def _days(date: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    year, month, day = date // 10_000, date // 100 % 100, date % 100
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     lengths = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
     valid = (year >= 2000) & (year < 2100) & (month >= 1) & (month <= 12) & (day >= 1)

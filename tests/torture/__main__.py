@@ -37,8 +37,9 @@ def main() -> int:
     print(text)
     if asked.write:
         asked.write.write_text(page.whole(_with_others(runs, asked.write), asked.seed))
-        if asked.keep:  # the run is whole: the next one begins anew
-            shutil.rmtree(asked.keep, ignore_errors=True)
+        for name in chosen if asked.keep else ():  # these are whole: the next run begins anew
+            shutil.rmtree(asked.keep / f"{name}.parts", ignore_errors=True)
+            (asked.keep / f"{name}.json").unlink(missing_ok=True)
     return int(any(one.outcome.failures for one in runs))
 
 

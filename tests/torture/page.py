@@ -20,7 +20,7 @@ What `make torture` does to ettlog, and what came of it. Each row is one area: h
 the power was cut, how many states of a disk, inputs and executions were tried, and how many of them ended in anything
 but the expected result. `floor` is the least that a full run must try; `run`
 says whether that was done, or a seeded sample only, which proves less than the floor asks. Each row is the last run of
-its area; the code may have changed since in what the area does not touch. Every change of the code
+its area, and the code may have changed since. Every change of the code
 runs seeded samples of the quick rows (`tests/torture/test_areas.py`), and all that is below the second heading.
 """
 SKIPPED, FAILED, MISSING = "not tried: ", "**failed**: ", "not run "

@@ -78,15 +78,17 @@ def test_a_page_is_read_as_it_was_written() -> None:
 
 
 def test_areas_that_were_not_run_keep_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page of F1 and F6 is written anew by a run of F6 alone, and by one of F2."""
+    """A page of F1 and F6 is written anew by a run of F6 alone, and by one of F2; what was kept of these is written."""
     written = tmp_path / "page.md"
     runs = [Run(AREAS[n], Outcome(Counter(faults=n + 1)), 1.0, "2031-05-06") for n in (0, 7)]
     written.write_text(page.whole(runs, 1))
     anew = {"F6": Run(AREAS[7], Outcome(Counter(states=9)), 2.0, "2031-05-06"), "F2": runs[1]._replace(area=AREAS[1])}
     monkeypatch.setattr(__main__, "_once", lambda name, *_: anew[name])
-    for name in anew:
-        monkeypatch.setattr("sys.argv", ["torture", "--only", name, "--write", f"{written}"])
+    for name, done in anew.items():
+        results.keep(done, tmp_path)
+        monkeypatch.setattr("sys.argv", ["torture", "--only", name, "--write", f"{written}", "--keep", f"{tmp_path}"])
         assert __main__.main() == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["page.md"]
     assert page.read(written.read_text()) == [runs[0], anew["F2"], anew["F6"]]
 
 
