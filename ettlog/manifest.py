@@ -257,7 +257,16 @@ def read(path: Path) -> State:
         state.unended = len(state.problems) == before
         if not state.unended:
             state.problems[-1] = f"{NAME}:{len(lines) + 1}: the last line is torn; the next ingest heals it"
+    _forget_orphans(state)
     return state
+
+
+def _forget_orphans(state: State) -> None:
+    """Take out the duplicates of facts that no line lists any more, for it was damaged: their logs are new again."""
+    for path, entry in list(state.current.items()):
+        if entry.op == DUPLICATE and entry.key not in state.owners:
+            del state.current[path]
+            state.problems.append(f"{path}: no line lists the facts that it shares; ingest its log again")
 
 
 def chains(path: Path) -> dict[tuple[str, str], tuple[str, str]]:

@@ -18,9 +18,10 @@ import pytest
 from ettlog import durable, lake, manifest, packing
 from ettlog.check import fix
 from ettlog.errors import LakeError
+from ettlog.ingest import ingest
 from ettlog.manifest import SourceEntry
 from ettlog.schema import EVENT, PARSER_VERSION, TABLES, arrow_schema
-from tests.ingesting import tree
+from tests.ingesting import ALONE, accounting, tree
 
 KEY_A, KEY_B = "a" * 32, "b" * 32
 
@@ -181,6 +182,26 @@ def test_a_damaged_line_is_no_lake_without_that_log(made: Path) -> None:
     torn = lake.Lake.open(made)
     assert (torn.damage, len(torn.sources())) == ([], 2)
     assert torn.problems() == ["manifest.jsonl:3: the last line is torn; the next ingest heals it"]
+
+
+def test_a_copy_of_a_log_whose_line_is_gone_is_read_again(tmp_path: Path) -> None:
+    """The line that listed the facts of both is damaged, and the log replaced: the copy stands for itself."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name in ("a.txt", "copy.txt"):
+        (logs / name).write_text(accounting(1))
+    ingest([logs], tmp_path / "lake", options=ALONE)
+    path = tmp_path / "lake" / manifest.NAME
+    path.write_bytes(path.read_bytes().replace(b'"op":"add"', b'"op":"and"', 1))
+    (logs / "a.txt").write_text(accounting(2))
+    damaged = lake.Lake.open(tmp_path / "lake", strict=False)
+    assert damaged.state.current == {}
+    assert damaged.problems()[0] == "logs/copy.txt: no line lists the facts that it shares; ingest its log again"
+    report = ingest([logs], tmp_path / "lake", options=ALONE)
+    assert report.states == {"new": 2}
+    healed = lake.Lake.open(tmp_path / "lake", verify=True)
+    assert [(one.path, one.op) for one in healed.sources()] == [("logs/a.txt", "add"), ("logs/copy.txt", "add")]
+    assert healed.problems() == []
 
 
 def test_fix_leaves_the_facts_of_a_damaged_line(made: Path) -> None:
