@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ettlog.bulk import Data, pieces
 from ettlog.errors import LakeError
 
 FILE_MODE = 0o600
@@ -69,7 +70,7 @@ class NewFile(NamedTuple):
 
     folder: Path
     name: str
-    data: bytes
+    data: Data
 
 
 class _Temp(NamedTuple):
@@ -84,7 +85,8 @@ def _begin(new: NewFile) -> _Temp:
     handle = os.open(path, _NEW, FILE_MODE)
     try:
         os.fchmod(handle, _mode_in(new.folder))
-        write_all(handle, new.data)
+        for piece in pieces(new.data):
+            write_all(handle, piece)
     except BaseException:
         os.close(handle)
         path.unlink(missing_ok=True)
@@ -154,9 +156,12 @@ def replace_file(folder: Path, name: str, data: bytes) -> bool:
     return True
 
 
-def _holds(path: Path, data: bytes) -> bool:
+def _holds(path: Path, data: Data) -> bool:
     try:
-        return path.stat().st_size == len(data) and not path.is_symlink() and path.read_bytes() == data
+        if path.stat().st_size != len(data) or path.is_symlink():
+            return False
+        with path.open("rb") as file:
+            return all(file.read(len(piece)) == piece for piece in pieces(data))
     except OSError:
         return False
 

@@ -6,6 +6,7 @@ import hashlib
 from typing import NamedTuple
 
 from ettlog import manifest
+from ettlog.bulk import Data
 from ettlog.errors import LakeError
 from ettlog.lake import Lake, data_path
 from ettlog.manifest import SourceEntry
@@ -26,9 +27,9 @@ def full(held: Held) -> Held:
     return Held(held.lake, state.current[state.owners[held.entry.key]])
 
 
-def tables(held: Held) -> dict[str, bytes]:
+def tables(held: Held) -> dict[str, Data]:
     """Read the data files of a source; raise LakeError where one is not what its lake says."""
-    found: dict[str, bytes] = {}
+    found: dict[str, Data] = {}
     for table, file in sorted(held.entry.files.items()):
         path = data_path(held.lake.path, table, held.entry.key)
         data = path.read_bytes() if path.is_file() else None

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ettlog import durable, guard, kept, manifest, shards
+from ettlog.bulk import Data
 from ettlog.errors import LakeError
 from ettlog.manifest import SourceEntry, State
 from ettlog.schema import TABLES
@@ -202,16 +203,15 @@ class Writer:
     path: Path
     state: State
     _pending: list[SourceEntry] = field(default_factory=list)
-    _files: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    _files: dict[tuple[str, str], Data] = field(default_factory=dict)
 
     def broken(self, entry: SourceEntry) -> bool:
         """Tell whether a data file of this entry is missing or holds other bytes than the manifest says."""
         return any(_sha256(data_path(self.path, t, entry.key)) != file.sha256 for t, file in entry.files.items())
 
-    def publish(self, key: str, tables: Mapping[str, bytes]) -> None:
+    def publish(self, key: str, tables: Mapping[str, Data]) -> None:
         """Take the data files of a source; `flush` writes them before the entries that list them."""
-        for table, data in tables.items():
-            self._files[table, key] = data
+        self._files |= {(table, key): data for table, data in tables.items()}
 
     def add(self, entry: SourceEntry) -> None:
         """Take an entry into the state; `flush` makes it durable."""

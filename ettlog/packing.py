@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
+from ettlog.bulk import Bulk, Data, pieces
 from ettlog.manifest import DataFile
 from ettlog.schema import LAKE_VERSION, PARSER_VERSION, arrow_schema
 
@@ -19,23 +20,38 @@ if TYPE_CHECKING:
 BIG_ROWS = 4096
 """Tables of at least this many rows are compressed; below it the headers would weigh more than the gain."""
 ROW_GROUP = 1 << 17
+LARGE_ROWS = 1 << 20
+"""Tables of more rows are packed into a temporary file: a row takes four bytes or so."""
 FEW = ("launch", "rank", "target", "skipped")
 """Numbers of steps that take few values: a dictionary holds them."""
 
 
+def packed(table: str, rows: pa.Table | Spool | StepTable) -> Data:
+    """Return the Parquet file of a fact table, on disk where its rows are many; raise OSError where that is full."""
+    if rows.num_rows <= LARGE_ROWS:
+        return parquet(table, rows)
+    found = Bulk()
+    _write(found.file, table, rows)
+    return found
+
+
 def parquet(table: str, rows: pa.Table | Spool | StepTable) -> bytes:
     """Return the Parquet file of a fact table as bytes that depend on the rows alone: no clock, no path, no host."""
+    sink = io.BytesIO()  # its bytes are handed on without a copy
+    _write(sink, table, rows)
+    return sink.getvalue()
+
+
+def _write(sink: IO[bytes], table: str, rows: pa.Table | Spool | StepTable) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = arrow_schema(table).with_metadata(
         {"ettlog.table": table, "ettlog.lake_version": str(LAKE_VERSION), "ettlog.parser_version": str(PARSER_VERSION)}
     )
-    sink = io.BytesIO()  # its bytes are handed on without a copy
     with pq.ParquetWriter(sink, schema, write_page_checksum=True, **_layout(table, schema, rows.num_rows)) as file:
         for group in _row_groups(rows if isinstance(rows, pa.Table) else rows.batches(), schema):
             file.write_table(group, ROW_GROUP)
-    return sink.getvalue()
 
 
 def _row_groups(rows: pa.Table | Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -81,6 +97,9 @@ def _layout(table: str, schema: pa.Schema, rows: int) -> dict[str, object]:
     return layout | {"compression": "zstd", "compression_level": 1}
 
 
-def describe(data: bytes, rows: int) -> DataFile:
+def describe(data: Data, rows: int) -> DataFile:
     """Return what the manifest keeps of a data file."""
-    return DataFile(hashlib.sha256(data).hexdigest(), len(data), rows)
+    digest = hashlib.sha256()
+    for piece in pieces(data):
+        digest.update(piece)
+    return DataFile(digest.hexdigest(), len(data), rows)

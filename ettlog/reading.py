@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ettlog import content, moved, together
 from ettlog.manifest import GROWN, REPARSED, REPLACED
-from ettlog.packing import parquet
+from ettlog.packing import packed
 from ettlog.schema import PARSER_VERSION, TABLES
 from ettlog.tasks import PARSED, SAME, Answer, Task
 
@@ -69,7 +69,7 @@ def _parse(task: Task, source: Source, reader: Reader | None, formats: FormatSet
         was=moved.begun_with(task.path, task.gone, task.options.limits.output) if task.gone else (),
         facts=_facts(parsed, names) | {"rules": content.rules_of(formats.fingerprint, task.options)},
         rows=rows,
-        tables={table: parquet(table, tables[table]) for table in TABLES if rows[table]},
+        tables={table: packed(table, tables[table]) for table in TABLES if rows[table]},
     )
 
 

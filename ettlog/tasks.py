@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ettlog.bulk import Data
+
 if TYPE_CHECKING:
     from ettlog.moved import Gone
     from ettlog.parse.parsed import ScanOptions
@@ -58,10 +60,10 @@ class Answer:
     facts: dict[str, Any] = field(default_factory=dict)
     """The fields of a manifest line that come from the source itself."""
     rows: dict[str, int] = field(default_factory=dict)
-    tables: dict[str, bytes] = field(default_factory=dict)
+    tables: dict[str, Data] = field(default_factory=dict)
     """Table -> Parquet file."""
 
     @property
     def weight(self) -> int:
         """Return about how many bytes this answer holds in memory."""
-        return sum(map(len, self.tables.values()))
+        return sum(len(data) for data in self.tables.values() if isinstance(data, bytes))

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ettlog import confine, content, objects, reading, stalls, together
+from ettlog import bulk, confine, content, objects, reading, stalls, together
 from ettlog.errors import EttlogError
 from ettlog.nursery import Hand, Nurse, Single
 from ettlog.scratch import scratch
@@ -224,17 +224,20 @@ class _Pool:
 
 
 def _send(pipe: Connection, answer: Answer) -> None:
-    """Send an answer, its tables one by one: as part of it they would be copied."""
-    pipe.send(replace(answer, tables=dict.fromkeys(answer.tables, b"")))
+    """Send an answer, its tables one by one and piece by piece: as part of it they would be copied."""
+    pipe.send((replace(answer, tables={}), {name: len(data) for name, data in answer.tables.items()}))
     for data in answer.tables.values():
-        pipe.send_bytes(data)
+        for piece in bulk.pieces(data):
+            pipe.send_bytes(piece)
 
 
 def _received(pipe: Connection) -> Answer | None:
     """Return what a worker sent: an answer, or nothing where it is ready."""
-    answer: Answer | None = pipe.recv()
-    if answer is not None:
-        answer.tables = {name: pipe.recv_bytes() for name in answer.tables}
+    told: tuple[Answer, dict[str, int]] | None = pipe.recv()
+    if told is None:
+        return None
+    answer, sizes = told
+    answer.tables = {name: bulk.taken(size, pipe.recv_bytes) for name, size in sizes.items()}
     return answer
 
 

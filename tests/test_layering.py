@@ -46,7 +46,7 @@ LAYERS = (
         "ready",
         "nursery",
     }
-    | {"held", "beginnings", "together", "kept_write"},
+    | {"held", "beginnings", "together", "kept_write", "bulk"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
     | {"fact_files", "seams", "strays", "portions", "renewal"},
     {"cascade", "registry", "simulate"},

@@ -141,7 +141,7 @@ def _found(asked: Asked) -> list[LogFile]:
 def _read_log(asked: Asked, file: LogFile) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    from ettlog import config, tasks, workers
+    from ettlog import bulk, config, tasks, workers
     from ettlog.engine import remote
     from ettlog.ingest import IngestOptions, scan_options
 
@@ -150,7 +150,7 @@ def _read_log(asked: Asked, file: LogFile) -> Iterator[pa.RecordBatch]:
     if answer.state == tasks.REJECTED:
         raise UsageError("a log cannot be read", where=file.name, why=answer.reason, todo="leave it out, or mend it")
     if data := answer.tables.get(asked.table):
-        for batch in remote.fact_batches(asked.table, file.name, pa.BufferReader(data)):
+        for batch in remote.fact_batches(asked.table, file.name, pa.BufferReader(bulk.whole(data))):
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema(asked.table))
 
 

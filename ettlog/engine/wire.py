@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ettlog import bulk
 from ettlog.moved import Gone
 from ettlog.tasks import Answer, Known, Task
 
@@ -72,8 +73,8 @@ def answer_rows(no: int, answer: Answer) -> Iterator[dict[str, Any]]:
     yield {"no": no, "place": 0, "table": None, "head": json.dumps(head), "data": None}
     place = 1
     for table, data in answer.tables.items():
-        for begin in range(0, len(data), PIECE):
-            yield {"no": no, "place": place, "table": table, "head": None, "data": data[begin : begin + PIECE]}
+        for piece in bulk.pieces(data, PIECE):
+            yield {"no": no, "place": place, "table": table, "head": None, "data": piece}
             place += 1
 
 
@@ -89,5 +90,5 @@ def answers_of(rows: pa.Table) -> Iterator[Answer]:
             heads[row["no"]] = Answer(**told)
         else:
             tables = heads[row["no"]].tables
-            tables[row["table"]] = tables.get(row["table"], b"") + row["data"]
+            tables[row["table"]] = bulk.whole(tables.get(row["table"], b"")) + row["data"]
     yield from heads.values()

@@ -40,7 +40,7 @@ def run(scope: Scope) -> Outcome:
 def _hold(found: Outcome, name: str, case: Path, lines: set[int]) -> None:
     """Read the damaged manifest: each bad line is named by its number; then ingest."""
     told = manifest.read(case / "lake" / manifest.NAME).problems
-    numbers = {int(text.split(":")[1]) for text in told}
+    numbers = {int(text.split(":")[1]) for text in told if text.startswith(manifest.NAME)}
     found.expect(numbers == lines, f"{name}: lines {sorted(lines)} are damaged, {sorted(numbers)} are named")
     lakes.again(case)
 
