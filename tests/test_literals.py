@@ -10,7 +10,7 @@ from ettlog.parse import finder
 from ettlog.parse import literals as searches
 from ettlog.parse.envelope import peel
 from ettlog.parse.format import load_all
-from ettlog.parse.gates import MAX_GATES, MIN_RARE, rare_ends
+from ettlog.parse.gates import MAX_GATES, MIN_RARE, minimal, rare_ends
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=4).map(str.encode), min_size=1, max_size=8, unique=True)
 
@@ -109,3 +109,10 @@ def test_each_anchor_begins_with_a_literal_that_is_looked_for(anchors: list[byte
     found = rare_ends([one * 4 for one in anchors], text)
     assert all(any(one in anchor * 4 for one in found) for anchor in anchors)
     assert all(len(one) >= min(MIN_RARE, 4 * min(map(len, anchors))) for one in found)
+
+
+@given(anchors=st.lists(st.text("ab", max_size=6).map(str.encode), max_size=10))
+def test_fewest_literals_are_those_that_hold_no_other(anchors: list[bytes]) -> None:
+    """Every anchor contains one of them, and they are the anchors in which no other anchor stands."""
+    alone = {one for one in anchors if not any(other in one for other in anchors if other != one)}
+    assert minimal(anchors) == sorted(alone)
