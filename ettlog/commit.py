@@ -117,6 +117,7 @@ class Committer:
         entry = self._entry(answer, old)
         if old is None or _alike(entry, old) != old:
             if old is not None and old.key != entry.key:
+                entry = self._with_lost(entry, old)
                 self._promote(old, entry.was)
             for path in entry.was:
                 self._promote(self.writer.state.current[path], entry.was)
@@ -142,11 +143,25 @@ class Committer:
         files = {table: packing.describe(data, answer.rows[table]) for table, data in sorted(answer.tables.items())}
         return SourceEntry(manifest.ADD, answer.name, answer.key, files=files, **answer.facts, **chain)
 
+    def _with_lost(self, entry: SourceEntry, old: SourceEntry) -> SourceEntry:
+        """Let a log that grew stand for its copies where the facts that it shared with them are damaged.
+
+        Nobody else has their bytes, unless they are still there: then they are read again, as any log.
+        """
+        twins = self._twins(old, entry.was)
+        if entry.relation != manifest.GROWN or not twins or not self.writer.broken(old):
+            return entry
+        return replace(entry, was=(*entry.was, *(one.path for one in twins)))
+
+    def _twins(self, old: SourceEntry, gone: tuple[str, ...]) -> list[SourceEntry]:
+        """Return the duplicates of facts that a path stands for, by path, without those that are gone."""
+        if self.writer.state.owners.get(old.key) != old.path:
+            return []
+        return [one for one in self.writer.state.duplicates() if one.key == old.key and one.path not in gone]
+
     def _promote(self, old: SourceEntry, gone: tuple[str, ...]) -> None:
         """Let the first duplicate of facts that are about to be superseded stand for them from now on."""
-        if self.writer.state.owners.get(old.key) != old.path:
-            return
-        twins = [one for one in self.writer.state.duplicates() if one.key == old.key and one.path not in gone]
+        twins = self._twins(old, gone)
         if twins:
             self.writer.add(standing(old, twins[0]))
 

@@ -196,8 +196,9 @@ def _task(
     name = aliases.name(file.name, options.pseudonyms)
     entry = writer.state.current.get(name)
     known = None
-    if entry is not None and not writer.broken(_owner(entry, writer)):
-        known = Known(entry.bytes, entry.digest, entry.key, entry.text)
+    if entry is not None:
+        sound = not writer.broken(_owner(entry, writer))
+        known = Known(entry.bytes, entry.digest, entry.key, entry.text, sound)
     zone = None if options.zone else settings.text("sacct.zone")
     return Task(
         name, file.path, scan_options(file.name, settings, options), known, zone, options.pseudonyms, gone.of(name)

@@ -36,7 +36,7 @@ def once(task: Task, formats: FormatSet) -> Answer:
         told = known.text if digest == known.digest and (known.text or not source.compressed) else None
         readings = named_dates.readings(task.name, task.options)
         keys = (content.key_of(told or digest, formats.fingerprint, one) for one in readings)
-        if told is not None and known.key in keys:
+        if told is not None and known.sound and known.key in keys:
             return Answer(task.name, SAME, key=known.key)
         return _parse(task, source, reader, formats, known.digest, begins)
 

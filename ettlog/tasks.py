@@ -26,6 +26,8 @@ class Known(NamedTuple):
     key: str
     text: str = ""
     """BLAKE3 of the text, of a compressed source."""
+    sound: bool = True
+    """The files of its facts are whole: they need not be made anew."""
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,8 @@ class LakeMachine(RuleBasedStateMachine):
         """Texts of the last ingest that ended, by name: what the lake must hold until the next one."""
         self.torn = False
         """Something was interrupted or damaged since."""
+        self.hurt = False
+        """Facts were damaged since."""
         self.fresh: tuple[dict[str, bytes], Fresh] | None = None
         """Texts, and what a fresh lake of them holds."""
 
@@ -165,8 +167,20 @@ class LakeMachine(RuleBasedStateMachine):
         now, before = self._now(), self.seen
         ingest_again(self.logs, self.lake)
         self.seen = {**_outlive(before, now), **now}
-        self.torn = False
+        if self.hurt:
+            self._without_lost(before, now)
+        self.torn = self.hurt = False
         self._fresh()
+
+    def _without_lost(self, before: dict[str, bytes], now: dict[str, bytes]) -> None:
+        """Expect no copy that is gone of a log that grew, whose facts may have been the damaged ones: it begins so."""
+        listed = Lake.open(self.lake).state.current
+        grown = {
+            before[name] for name, text in now.items() if text != before.get(name, text) and _grew(before, name, text)
+        }
+        self.seen = {
+            name: text for name, text in self.seen.items() if name in now or name in listed or text not in grown
+        }
 
     def _fresh(self) -> None:
         """Hold the lake against a fresh one of all texts that it must hold."""
@@ -211,7 +225,7 @@ class LakeMachine(RuleBasedStateMachine):
         if act != "remove":
             flipped = bytes([data[pick] ^ 1]) if act == "flip" else b""
             path.write_bytes(data[:pick] + flipped + (data[pick + 1 :] if act == "flip" else b""))
-        self.torn = True
+        self.torn = self.hurt = True
         with pytest.raises(LakeError):
             Lake.open(self.lake, verify=True)
 
@@ -263,6 +277,11 @@ def _outlive(before: dict[str, bytes], now: dict[str, bytes]) -> dict[str, bytes
         for name, text in before.items()
         if name not in now and not any(_is(name, text, new, longer) for new, longer in changed.items())
     }
+
+
+def _grew(before: dict[str, bytes], name: str, text: bytes) -> bool:
+    """Tell whether a log begins with what it was."""
+    return bool(before[name]) and text.startswith(before[name])
 
 
 def _is(name: str, text: bytes, new: str, longer: bytes) -> bool:

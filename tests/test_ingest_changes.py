@@ -33,6 +33,25 @@ def test_a_grown_file_supersedes_its_older_self(logs: Path) -> None:
     assert opened(logs).problems() == []
 
 
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "there"])
+def test_damaged_facts_of_a_log_that_grew_are_not_left_to_its_copy(logs: Path, gone: bool) -> None:
+    """The log begins with all that its copy held: one that is gone is listed no more, one that is there is read."""
+    copy = logs / "copy.txt"
+    copy.write_bytes((logs / "a.txt").read_bytes())
+    run(logs)
+    shared = opened(logs).state.current["logs/a.txt"].key
+    lake.data_path(logs.parent / "lake", "alloc", shared).write_bytes(b"")
+    with (logs / "a.txt").open("a") as stream:
+        stream.write(accounting(9).split("\n", 1)[1])
+    if gone:
+        copy.unlink()
+    run(logs)
+    now = opened(logs)
+    assert now.problems() == []
+    rows = {entry.path: entry.files["alloc"].rows for entry in now.sources() if entry.files}
+    assert rows == {"logs/a.txt": 3, "logs/sub/b.txt": 1} | ({} if gone else {"logs/copy.txt": 2})
+
+
 @pytest.mark.parametrize(
     "change",
     [
