@@ -348,6 +348,18 @@ def test_the_manifest_holds_the_hash_of_the_data_file(made: Path) -> None:
     assert (file.sha256, file.bytes, file.rows) == (hashlib.sha256(data).hexdigest(), len(data), 3)
 
 
+@pytest.mark.parametrize(("versions", "alike"), [((), True), ((2, 2), True), ((1, 2), False)])
+def test_files_of_one_version_of_the_parsers_have_the_same_columns(
+    versions: tuple[int, ...], alike: bool, tmp_path: Path
+) -> None:
+    """A lake whose sources were read by two versions must be asked for the columns of each file."""
+    with lake.writer(tmp_path / "lake") as writer:
+        for number, parser in enumerate(versions):
+            writer.add(SourceEntry("add", f"logs/{number}", f"{number:032x}", parser=parser))
+        writer.flush()
+        assert lake.Lake(writer.path, writer.state).alike is alike
+
+
 def test_the_columns_of_this_version() -> None:
     """Files of one version of the parsers are read by the columns of one of them: other columns need another number."""
     columns = {
