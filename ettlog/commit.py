@@ -117,10 +117,10 @@ class Committer:
         entry = self._entry(answer, old)
         if old is None or _alike(entry, old) != old:
             if old is not None and old.key != entry.key:
-                entry = self._with_lost(entry, old)
-                self._promote(old, entry.was)
+                entry = self._handed_on(entry, old)
             for path in entry.was:
-                self._promote(self.writer.state.current[path], entry.was)
+                gone = self.writer.state.current[path]
+                self._promote(gone, self._twins(gone, entry.was))
             self.writer.add(entry)
         # The same entry again means that only its data files were damaged: they are written anew.
         self.writer.publish(answer.key, answer.tables)
@@ -143,15 +143,16 @@ class Committer:
         files = {table: packing.describe(data, answer.rows[table]) for table, data in sorted(answer.tables.items())}
         return SourceEntry(manifest.ADD, answer.name, answer.key, files=files, **answer.facts, **chain)
 
-    def _with_lost(self, entry: SourceEntry, old: SourceEntry) -> SourceEntry:
-        """Let a log that grew stand for its copies where the facts that it shared with them are damaged.
+    def _handed_on(self, entry: SourceEntry, old: SourceEntry) -> SourceEntry:
+        """Let a copy stand for the older facts of a path; where these are damaged, let the log that grew stand for it.
 
-        Nobody else has their bytes, unless they are still there: then they are read again, as any log.
+        Nobody else has the bytes of such a copy, unless it is still there: then it is read again, as any log.
         """
         twins = self._twins(old, entry.was)
-        if entry.relation != manifest.GROWN or not twins or not self.writer.broken(old):
-            return entry
-        return replace(entry, was=(*entry.was, *(one.path for one in twins)))
+        if twins and entry.relation == manifest.GROWN and self.writer.broken(old):
+            return replace(entry, was=(*entry.was, *(one.path for one in twins)))
+        self._promote(old, twins)
+        return entry
 
     def _twins(self, old: SourceEntry, gone: tuple[str, ...]) -> list[SourceEntry]:
         """Return the duplicates of facts that a path stands for, by path, without those that are gone."""
@@ -159,9 +160,8 @@ class Committer:
             return []
         return [one for one in self.writer.state.duplicates() if one.key == old.key and one.path not in gone]
 
-    def _promote(self, old: SourceEntry, gone: tuple[str, ...]) -> None:
-        """Let the first duplicate of facts that are about to be superseded stand for them from now on."""
-        twins = self._twins(old, gone)
+    def _promote(self, old: SourceEntry, twins: list[SourceEntry]) -> None:
+        """Let the first duplicate, if any, of facts that are about to be superseded stand for them from now on."""
         if twins:
             self.writer.add(standing(old, twins[0]))
 

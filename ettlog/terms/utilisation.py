@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ettlog.terms.base import SECOND, STEP, Given, Term, total
+from ettlog.terms.base import SECOND, STEP, Given, Term, framed, total
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +24,7 @@ def _mfu(given: Given) -> pl.DataFrame:
 
     work, peak = given.inputs.get("step_tflop"), given.inputs.get("peak_tflops")
     if not peak or (work and not given.weighted):
-        return _nothing()
+        return framed([])
     if work:
         starts = given.table("_placed").select("job", "k", pl.lit(work / peak * SECOND).alias("worth_us"))
         return _shares(given, starts)
@@ -71,12 +71,6 @@ def _shares(given: Given, starts: pl.DataFrame) -> pl.DataFrame:
         rows = rows.filter(pl.col("job").is_in(given.table("job").drop_nulls("gpus")["job"].implode()))
     held = total(rows, pl.lit(value=False)).drop("num")
     return num.filter(~pl.col("lacks")).select("job", "num").join(held, on="job")
-
-
-def _nothing() -> pl.DataFrame:
-    from ettlog.terms.base import framed
-
-    return framed([])
 
 
 MFU = Term(
