@@ -36,6 +36,8 @@ BLOCKS = 16
 """Most blocks of one range."""
 PACKED = (".gz", ".zst", ".bz2", ".xz")
 """Ends of names of packed sources; one under another name is read by one process below `LEAST_BYTES`."""
+UNPACKERS = 4
+"""Most threads that unpack one source; one unpacks as fast as two processes read."""
 SHARES = 4
 """Ranges that each process should get at least, so that all end at about the same time."""
 AHEAD = 1
@@ -80,7 +82,8 @@ def scan_open(source: Reader, path: Path, formats: FormatSet, options: ScanOptio
     team = _Team(hands)
     try:
         if source.compressed:
-            return pieced.scan_packed(source, formats, options, PACKED_BLOCKS, hands + AHEAD + 1, team.readings)
+            room = unpacked.Room(hands + AHEAD + 1, min(UNPACKERS, -(-hands // 2)))
+            return pieced.scan_packed(source, formats, options, PACKED_BLOCKS, room, team.readings)
         count = max(1, min(BLOCKS, source.size // options.limits.block // (SHARES * hands)))
         return pieced.scan(source, formats, options, count, team.readings)
     except (EOFError, ConnectionError, pieced.ChangedError, unpacked.LongLineError):

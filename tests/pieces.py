@@ -17,6 +17,7 @@ from ettlog.parse.format import FormatSet
 from ettlog.parse.parsed import Limits, Parsed, ScanOptions
 from ettlog.parse.pieces import PieceReader, Reading, State
 from ettlog.parse.ranges import Range
+from ettlog.parse.unpacked import Room
 
 SIZES = ((2048, 1), (4096, 3), (1 << 16, 1), (1 << 16, 4), (1 << 20, 1))
 """Bytes of a block, and blocks of a range."""
@@ -50,7 +51,7 @@ def in_pieces(path: Path, formats: FormatSet, options: ScanOptions, count: int, 
 
     with open_source(path) as source:
         if source.compressed:
-            return pieced.scan_packed(source, formats, options, count, 2, readings)
+            return pieced.scan_packed(source, formats, options, count, Room(2, 2), readings)
         return pieced.scan(source, formats, options, count, readings)
 
 

@@ -20,7 +20,7 @@ class Limit(NamedTuple):
 def fixed() -> tuple[Limit, ...]:
     """Return the limits that are built in, each from the place that holds it."""
     from ettlog import config, confine, registry, schema, stalls
-    from ettlog.parse import decode, format_time, packed, shapes, stamp
+    from ettlog.parse import decode, format_time, shapes, stamp, zstd
 
     return (
         Limit("pattern_us", round(format_time.MAX_SECONDS * 1e6), "microseconds of one pattern for a line of 64 KiB"),
@@ -30,7 +30,7 @@ def fixed() -> tuple[Limit, ...]:
         Limit("year_after", stamp.LAST_YEAR, "first year that is too late for a stamp"),
         Limit("gpus", schema.MOST_GPUS, "GPUs of one job or allocation"),
         Limit("step_us", schema.MOST_STEP_US, "microseconds of one step"),
-        Limit("zstd_window_bytes", packed.WINDOW, "window that a zstd frame may ask for"),
+        Limit("zstd_window_bytes", zstd.WINDOW, "window that a zstd frame may ask for"),
         Limit("worker_bytes", confine.MEMORY, "memory that a worker may map beside its libraries"),
         Limit("worker_seconds", round(stalls.STALLED_S), "seconds without a byte read after which a worker is ended"),
         Limit("samples", shapes.MAX_SAMPLES, "samples of lines that no format knows, for each source"),

@@ -12,10 +12,13 @@ import os
 import stat
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ettlog.errors import EttlogError
 from ettlog.parse.packed import Torn, opener
+
+if TYPE_CHECKING:
+    from ettlog.parse.ahead import Ahead
 
 CHUNK = 1 << 18
 """Bytes read at once from a compressed source."""
@@ -117,6 +120,11 @@ class Reader:
         """Return how many stored bytes may be read: as many as there were when it was opened."""
         return self._stored.n_bytes + self._stored.left
 
+    def spread(self, ahead: Ahead) -> None:
+        """Unpack by threads from here on, as far as the packed bytes allow it; the text is the same."""
+        if self._packed is not None:
+            self._packed.spread(ahead)
+
     def digest(self) -> str:
         """Return the BLAKE3 of the stored bytes in hex; reads the rest of the file where it was not read."""
         return self._stored.digest()
@@ -191,10 +199,11 @@ class Reader:
             return 0
         if self._text is not None:
             self._text.update(target[:got])
-        self._budget -= got
-        if self._budget < 0:
+        over = max(0, got - self._budget)
+        if over:
             self.torn = "the text is longer than the budget for decompressed bytes"
-        return got
+        self._budget -= got - over
+        return got - over
 
 
 def open_source(path: Path, *, budget: int = OUTPUT_BUDGET) -> Reader:

@@ -22,7 +22,7 @@ from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.pieces import AWAY, BEFORE, Call, Opens, PieceReader, Reading, State, Text
 from ettlog.parse.ranges import Bytes, Range, ranges
 from ettlog.parse.scan import parsed
-from ettlog.parse.unpacked import Unpacked
+from ettlog.parse.unpacked import Room, Unpacked
 
 
 class Progress(Protocol):
@@ -60,20 +60,23 @@ def scan(reader: Reader, formats: FormatSet, options: ScanOptions, count: int, r
 
 
 def scan_packed(
-    reader: Reader, formats: FormatSet, options: ScanOptions, count: int, slots: int, readings: Readings
+    reader: Reader, formats: FormatSet, options: ScanOptions, count: int, room: Room, readings: Readings
 ) -> Parsed:
-    """Read an open packed source like `scan`; `readings` asks for at most `slots` ranges before the first of them is
-    put in its place.
+    """Read an open packed source like `scan`; `readings` asks for at most `room.slots` ranges before the first of them
+    is put in its place, and forks no more once it asked for the second.
 
     Raise LongLineError for a line longer than a block.
     """
-    text = Unpacked(reader, options.limits.block, count, slots)
+    text = Unpacked(reader, options.limits.block, count, room)
     found = text.ranges()
-    first = list(islice(found, 1))
-    source = Source(engine(formats, options.steps), options)
-    whole = _Whole(source, PieceReader(text.open, text.size, source.engine, options))
-    for one, reading in readings(whole.pieces, chain(first, found), whole):
-        whole.add(one, reading)
+    try:
+        first = list(islice(found, 1))
+        source = Source(engine(formats, options.steps), options)
+        whole = _Whole(source, PieceReader(text.open, text.size, source.engine, options))
+        for one, reading in readings(whole.pieces, chain(first, found), whole):
+            whole.add(one, reading)
+    finally:
+        text.close()
     return parsed(reader, source, reader.digest(), reader.n_bytes, binary=whole.zero)
 
 

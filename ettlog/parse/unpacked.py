@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from ettlog.parse.ahead import Ahead
 from ettlog.parse.blocks import Reader
 from ettlog.parse.ranges import Range
 
@@ -32,19 +34,34 @@ class Memory:
         return size
 
 
+class Room(NamedTuple):
+    """What a source may take while it is unpacked."""
+
+    slots: int
+    """Places for ranges in the memory."""
+    threads: int
+    """Threads that unpack what can be unpacked apart, from the second range on."""
+
+
 class Unpacked:
     """Unpacks a source range by range; places of a range are those in the memory."""
 
-    def __init__(self, reader: Reader, block: int, count: int, slots: int) -> None:
-        """Take `slots` places for ranges of `count` blocks, and one for the first block of the source."""
-        self._reader, self._block, self._count, self._slots = reader, block, count, slots
-        self._shared = mmap.mmap(-1, block * (1 + slots * (count + 1)))
+    def __init__(self, reader: Reader, block: int, count: int, room: Room) -> None:
+        """Take places for ranges of `count` blocks, and one for the first block of the source."""
+        self._reader, self._block, self._count, self._slots = reader, block, count, room.slots
+        self._ahead = Ahead(room.threads) if room.threads else None
+        self._shared = mmap.mmap(-1, block * (1 + room.slots * (count + 1)))
         self.size = 0
         """Bytes of the first block, which stays at the begin of the memory; known with the first range."""
 
     def open(self, begin: int, end: int) -> Memory:
         """Return some bytes of the memory."""
         return Memory(self._shared, begin, end)
+
+    def close(self) -> None:
+        """End all threads."""
+        if self._ahead is not None:
+            self._ahead.close()
 
     def ranges(self) -> Iterator[Range]:
         """Yield the ranges, as many of the last ones as there are places being there; raise LongLineError."""
@@ -66,6 +83,8 @@ class Unpacked:
                 if end > begin:
                     yield Range(number, begin - len(last), begin, end)
                 last, number = bytes(view[before:end]), number + 1
+                if number == 1 and self._ahead is not None:  # whoever reads was forked
+                    self._reader.spread(self._ahead)
 
     def _cut(self, at: int, end: int) -> tuple[int, int]:
         """Return where the last block begins and ends that is cut as `cut.blocks` does, whatever follows."""
