@@ -28,9 +28,9 @@ from tests.parted import EOF, SMALL, bgzf, blocked, damaged, differs, frame, log
 from tests.pieces import differences, sized
 from tests.test_pieces import lake_bytes
 
-TEXT = log(Random(5), 600)
+TEXT = log(Random(5), 250)
 """Some 70 KB."""
-HUGE = log(Random(6), 9000)
+HUGE = log(Random(6), 3400)
 """A megabyte, more than a part of a small file may hold."""
 PIECES = [TEXT[at : at + 5000] for at in range(0, len(TEXT), 5000)]
 
@@ -228,8 +228,8 @@ def test_memory_is_that_of_a_few_parts(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def _folder(tmp_path: Path, ending: str) -> Path:
-    """Lay a log of 34 MB, packed in parts."""
-    text, size = HUGE * 33, 1_000_000
+    """Lay a log of 23 MB, packed in parts."""
+    text, size = HUGE * 24, 1_000_000
     parts = [text[at : at + size] for at in range(0, len(text), size)]
     folder = tmp_path / "logs"
     folder.mkdir()
@@ -251,6 +251,7 @@ def test_lakes_of_any_number_of_workers_are_the_same(
         assert not ingest([folder], tmp_path / f"{workers}", options=options).rejected
     lakes = [lake_bytes(tmp_path / f"{workers}") for workers in (1, 2, 8)]
     assert lakes[0] == lakes[1] == lakes[2]
+    assert any(name.startswith("step/") for name in lakes[0])
 
 
 def test_threads_begin_behind_the_last_fork_and_end_with_the_text(
