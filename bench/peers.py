@@ -4,13 +4,15 @@ PEERS is a virtual environment with the peers (`pip install drain3 pygrok tlpars
 not there is left out. Each peer does its own work on what it reads: drain3 mines templates, pygrok matches six
 patterns, tlparse renders compile records, the calculator of ml-goodput-measurement computes the goodput of entries.
 ettlog does all of its own on the same file: it reads it into a lake with all formats loaded (of entries it computes the
-goodput, too). CPU seconds, start-up included.
+goodput, too). CPU seconds, start-up included. A last row, where ripgrep is there, is what counting the lines that any
+shipped pattern matches costs on the same trainer lines: nobody who looks for all of them can be much faster.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import generate
-from bench.ingest import measure
+from bench.ingest import measure, ripgrep
 
 BASE = 1_933_135_600
 DRAIN3 = """
@@ -129,20 +131,28 @@ CONTESTS = (
 
 
 def rows(python: Path, folder: Path, records: int) -> Iterator[str]:
-    """Measure every peer that is there and yield a table row each."""
+    """Measure every peer that is there, and ripgrep, and yield a table row each."""
     for number, one in enumerate(CONTESTS):
         path = folder / f"peer{number}" / "peer.log"
         path.parent.mkdir(parents=True, exist_ok=True)
         count = one.write(path, records // 10 if one.write is trace else records)
         command = _command(one, python, path, folder)
-        if command is None:
-            continue
-        theirs = measure(command)
-        ours = measure([sys.executable, "-c", one.ours, str(path)])
-        yield (
-            f"| {one.name} | {count:,} | {theirs.cpu:.2f} | {theirs.peak_mib:.0f} | {ours.cpu:.2f} | "
-            f"{ours.peak_mib:.0f} | {theirs.cpu / ours.cpu:.1f} |"
-        )
+        if command is not None:
+            yield _row(one.name, count, command, [sys.executable, "-c", one.ours, str(path)])
+    program = shutil.which("rg")
+    if program:
+        path = folder / "counted" / "peer.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        command = ripgrep(program, path.parent, "all", 1, packed=False, union=True)
+        yield _row("ripgrep -c, all patterns", text(path, records), command, [sys.executable, "-c", INGEST, str(path)])
+
+
+def _row(name: str, count: int, their: Sequence[str], our: Sequence[str]) -> str:
+    theirs, ours = measure(their), measure(our)
+    return (
+        f"| {name} | {count:,} | {theirs.cpu:.2f} | {theirs.peak_mib:.0f} | {ours.cpu:.2f} | "
+        f"{ours.peak_mib:.0f} | {theirs.cpu / ours.cpu:.1f} |"
+    )
 
 
 def _command(one: Contest, python: Path, path: Path, folder: Path) -> Sequence[str] | None:

@@ -176,6 +176,7 @@ def tend(
 ) -> None:
     """Fork a worker for each pipe, send their ids, and then who ended how, until all did."""
     confine.end_with(parent)
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # others keep what was freed, as much as was ever held
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")  # a thread must not be forked
     from ettlog import ready  # noqa: F401  (what the workers find loaded)
 

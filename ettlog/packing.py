@@ -58,21 +58,39 @@ def _row_groups(rows: pa.Table | Iterator[pa.RecordBatch], schema: pa.Schema) ->
     """Yield the rows a group at a time, each in one piece: how they came in batches must not show in the bytes."""
     import pyarrow as pa
 
-    left: pa.Table | None = None
+    waiting = _Waiting(schema)
     for batch in [rows] if isinstance(rows, pa.Table) else rows:
         more = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-        more = more.replace_schema_metadata(schema.metadata)
-        if not more.schema.equals(schema):
-            more = more.select(schema.names).cast(schema)
-        left = more if left is None else pa.concat_tables([left, more])
-        while left.num_rows > ROW_GROUP:
-            yield _in_one_piece(left.slice(0, ROW_GROUP))
-            left = left.slice(ROW_GROUP)
-    yield _in_one_piece(schema.empty_table() if left is None else left)
+        waiting.add(more if more.schema.equals(schema) else more.select(schema.names).cast(schema))
+        while waiting.rows > ROW_GROUP:
+            yield waiting.first(ROW_GROUP)
+    yield waiting.first(waiting.rows)
 
 
-def _in_one_piece(rows: pa.Table) -> pa.Table:
-    return rows.unify_dictionaries().combine_chunks()
+class _Waiting:
+    """Rows that are too few for a group; one is made of them column by column, so that no row is held twice."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.rows = 0
+        self._schema = schema
+        self._parts: list[list[pa.Array]] = [[] for _ in schema]
+
+    def add(self, more: pa.Table) -> None:
+        self.rows += more.num_rows
+        for parts, column in zip(self._parts, more.columns, strict=True):
+            parts += column.chunks
+
+    def first(self, rows: int) -> pa.Table:
+        """Take so many rows away and return them, each column in one piece."""
+        import pyarrow as pa
+
+        made = []
+        for index, item in enumerate(self._schema):
+            column = pa.chunked_array(self._parts[index], item.type)
+            self._parts[index] = column.slice(rows).chunks
+            made.append(column.slice(0, rows).unify_dictionaries().combine_chunks())
+        self.rows -= rows
+        return pa.table(made, schema=self._schema)
 
 
 def _layout(table: str, schema: pa.Schema, rows: int) -> dict[str, object]:

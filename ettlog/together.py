@@ -32,7 +32,7 @@ PACKED_BYTES = 8 << 20
 """Packed sources below this are read by one process each."""
 PACKED_BLOCKS = 8
 """Blocks of one range of a packed source: several of them are held in memory."""
-BLOCKS = 16
+BLOCKS = 4
 """Most blocks of one range."""
 PACKED = (".gz", ".zst", ".bz2", ".xz")
 """Ends of names of packed sources; one under another name is read by one process below `LEAST_BYTES`."""

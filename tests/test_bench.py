@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as bench
-from bench import generate, ingest, peers
+from bench import generate, ingest, peers, thinned
 from bench.ingest import Cost
 from ettlog.parse.format import load_all
 from ettlog.parse.parsed import ScanOptions
@@ -78,3 +78,22 @@ def test_inputs_of_peers_are_known_to_their_readers(tmp_path: Path) -> None:
     assert names == ["torch_trace", "goodput_entries"]
     steps = [json.loads(line).get("step_count") for line in path.read_text().splitlines()]
     assert sum(step is not None for step in steps) == 100 + 9 * 10
+
+
+def test_steps_left_out_are_missed(tmp_path: Path) -> None:
+    """Of two runs of thirty steps of a second each, one waits an hour between two steps. Of the first and the last step
+    alone nobody knows when it waited; how long the steps took is printed on them."""
+    for name, waits in (("steady", 0), ("waits", 3600)):
+        lines = ["torchrun pretrain_gpt.py"]
+        for step in range(1, 31):
+            at = step + waits * (step > 15)
+            lines.append(
+                f" [2031-03-09 {12 + at // 3600}:{at // 60 % 60:02d}:{at % 60:02d}] iteration {step:8d}/      90 | "
+                f"consumed samples: {step:9d} | elapsed time per iteration (ms): 1000.0 | learning rate: 1.0E-04 | "
+                "global batch size: 1 | lm loss: 2.0E+00 | loss scale: 1.0 | number of skipped iterations: 0 | "
+                "number of nan iterations: 0 |"
+            )
+        (tmp_path / "logs").mkdir(exist_ok=True)
+        (tmp_path / "logs" / f"{name}.log").write_text("\n".join(lines) + "\n")
+    told = thinned.compared(tmp_path / "logs", tmp_path)
+    assert told.startswith("4 of 60 step lines left: of 2 jobs with effective time 1 have other segments")

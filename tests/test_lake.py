@@ -96,6 +96,20 @@ def test_chunks_do_not_show_in_files_of_several_row_groups(monkeypatch: pytest.M
     data = packing.parquet("event", whole)
     assert packing.parquet("event", pieces) == data
     assert pq.ParquetFile(pa.BufferReader(data)).metadata.num_row_groups == 5
+    assert pq.read_table(pa.BufferReader(data)).column("line").to_pylist() == list(range(1, packing.BIG_ROWS + 1))
+
+
+def test_words_of_batches_are_numbered_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches with other dictionaries, cut anywhere by the row groups, keep their words."""
+    monkeypatch.setattr(packing, "ROW_GROUP", 1000)
+    names = [f"kind{number // 700 % 3}" for number in range(packing.BIG_ROWS)]
+    field = arrow_schema("event").field("kind")
+    pieces = []
+    for start in range(0, packing.BIG_ROWS, 700):
+        part = events(len(names[start : start + 700]))
+        pieces.append(part.set_column(4, field, pa.array(names[start : start + 700]).dictionary_encode()))
+    data = packing.parquet("event", pa.concat_tables(pieces))
+    assert pq.read_table(pa.BufferReader(data)).column("kind").to_pylist() == names
 
 
 @pytest.mark.parametrize("rows", [1, packing.BIG_ROWS - 1, packing.BIG_ROWS, packing.BIG_ROWS + 1])

@@ -135,6 +135,31 @@ def test_samples_of_all_dialects_are_read_in_pieces_as_whole(formats: FormatSet,
         assert differences(path, formats, sized(8192), 3) == []
 
 
+@pytest.mark.parametrize("log", [dated, undated, bars, long_lines])
+@pytest.mark.parametrize("near", [1, 40, 700])
+def test_a_guess_from_few_bytes_is_a_guess(
+    log: Callable[[int], list[str]], near: int, formats: FormatSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few bytes before a range are looked at, less than a line of them, too, the facts are exact."""
+    monkeypatch.setattr(pieces, "NEAR", near)
+    path = lay(tmp_path / "run.log", [line for number in range(200) for line in log(number)])
+    assert differences(path, formats, sized(4096), 2) == []
+
+
+def test_a_guess_begins_with_a_whole_line(formats: FormatSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the bytes before a range the first line is left out, of which the begin may be cut off; with no whole line
+    among them the block is read."""
+    path = lay(tmp_path / "run.log", ["a" * 99, "b" * 49, "c" * 29, "d" * 99])  # lines begin at 0, 100, 150, 180
+    options = sized(4096)
+    with path.open("rb") as file:
+        reader = PieceReader(partial(Bytes, file.fileno()), 280, engine(formats, options.steps), options)
+        found = []
+        for near in (29, 30, 31, 79, 80, 81, 180, 500):
+            monkeypatch.setattr(pieces, "NEAR", near)
+            found.append(reader._near(Range(1, 0, 180, 280)))
+    assert found == [0, 0, 150, 150, 150, 100, 0, 0]
+
+
 @pytest.mark.parametrize("log", [undated, glog, bars])
 def test_wrong_guesses_cost_time_only(log: Callable[[int], list[str]], formats: FormatSet, tmp_path: Path) -> None:
     """Where a reader of a piece is told nonsense of what stands before it, the facts are still exact."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # its threads would be started, and wait, in every process that reads logs, for products too small to share
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Arrow's own allocators keep what was freed; the system's hands it to whoever asks next
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 COMMANDS = {
     "ingest": "Read logs into the lake; files that did not change are skipped.",

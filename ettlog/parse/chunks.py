@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ettlog.parse.template import NULL
 from ettlog.scratch import scratch
 
-KEPT_ROWS = 1 << 17
+KEPT_ROWS = 1 << 16
 """Rows kept in memory, where there are no more."""
 
 PART_ROWS = 1 << 15
