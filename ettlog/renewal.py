@@ -46,7 +46,9 @@ def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[
         return False
     for name in sorted(read):
         path, types = earlier.path(fleet.lake.path, name), earlier.files[name].types
-        if not database.load(fleet.connection, WAS + name, path, types):
+        # what is compared is read several times, the rest once
+        bring = fact_files.load if name in KEPT else fact_files.show
+        if not bring(fleet.connection, WAS + name, path, types):
             return False
     part = _new(fleet)
     _take_events(fleet, earlier, part)
@@ -91,7 +93,7 @@ def _take_events(fleet: Fleet, earlier: Index, part: Fleet) -> None:
     if file is None or not fact_files.fits(EVENTS, file.rows, fleet.memory_mib):
         return
     con = fleet.connection
-    if database.load(con, EVENTS, earlier.path(fleet.lake.path, EVENTS), file.types):
+    if fact_files.load(con, EVENTS, earlier.path(fleet.lake.path, EVENTS), file.types):
         gone = "DELETE FROM event WHERE key NOT IN (SELECT unnest(?::VARCHAR[]))"
         con.execute(gone, [[*fleet.lake.state.owners]])
         database.add(con, EVENTS, file.types, part.connection.table(EVENTS).to_arrow_table())
@@ -140,11 +142,17 @@ def carry(fleet: Fleet, wanted: Iterable[str]) -> None:
     for was in (*told, _FED, _AGAIN, _RAN):
         now = was.replace(WAS, "")
         con.execute(_DIFFER.format(now=now, was=was))
-    for name in wanted:
-        fleet.take(name, _NUMBERS + "SELECT " + _renumbered(fleet, name))
-    con.execute("DELETE FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL)")
-    for name in ("changed", *(WAS + name for name in {*KEPT, *wanted})):
+    if all(fact_files.keep(con, name, _NUMBERS + "SELECT " + _renumbered(fleet, name)) for name in wanted):
+        for name in wanted:
+            fleet.take(name)
+        con.execute("DELETE FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL)")
+    else:  # all jobs are made anew
+        for name in wanted:
+            con.execute("DROP TABLE IF EXISTS " + ident(name))
+    for name in ("changed", *(WAS + name for name in KEPT)):
         con.execute("DROP TABLE " + ident(name))
+    for name in {*wanted} - {*KEPT}:
+        con.execute("DROP VIEW " + ident(WAS + name))
 
 
 def _columns(fleet: Fleet, name: str) -> str:

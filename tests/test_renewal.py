@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import shutil
 from pathlib import Path
@@ -77,3 +78,27 @@ def test_each_day_gives_the_bytes_of_all_logs_at_once(
 def test_what_is_compared_is_all_that_is_read() -> None:
     """A relation that begins to read something else must be compared too, or jobs that it changes would not be seen."""
     assert {*portions.inputs()} - {"lifecycle_kind", "lifecycle_part", "lifecycle_recovery"} == {*renewal.READ}
+
+
+def test_a_kept_file_that_cannot_be_read_renews_nothing(tmp_path: Path) -> None:
+    """Its hash and its columns are what the index says, and its rows are no Parquet: all jobs are made anew."""
+    logs, lake, files = tmp_path / "logs", tmp_path / "lake", flocks()
+    logs.mkdir()
+    for name in sorted(files)[:-1]:
+        (logs / name).write_bytes(files[name])
+    ingest([logs], lake, options=ALONE)
+    ettlog.open(lake).table("job")
+    index = kept.read(lake)
+    assert index is not None
+    old = index.path(lake, "ledger")
+    data = bytearray(old.read_bytes())
+    data[4:400] = bytes(396)
+    digest = hashlib.sha256(data).hexdigest()
+    told = {**index.files, "ledger": index.files["ledger"]._replace(sha256=digest)}
+    forged = kept.Index(index.digest, told, index.base)
+    forged.path(lake, "ledger").write_bytes(data)
+    (lake / kept.FOLDER / kept.INDEX).write_bytes(kept._encode(forged))
+    (logs / sorted(files)[-1]).write_bytes(files[sorted(files)[-1]])
+    ingest([logs], lake, options=ALONE)
+    ettlog.open(lake).table("job")
+    assert tree(lake / kept.FOLDER) == rebuilt(lake, tmp_path / "all")
