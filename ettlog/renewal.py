@@ -45,7 +45,8 @@ def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[
     if not {*needed} <= {*READ} or not read <= {*earlier.files}:
         return False
     for name in sorted(read):
-        path, types = earlier.path(fleet.lake.path, name), earlier.files[name].types
+        path, told = earlier.path(fleet.lake.path, name), earlier.files[name].types
+        types = {column: kind for column, kind in told.items() if name != "mark" or column not in _OF_EVENT}
         # what is compared is read several times, the rest once
         bring = fact_files.load if name in KEPT else fact_files.show
         if not bring(fleet.connection, WAS + name, path, types):
@@ -116,6 +117,8 @@ FROM was__stream AS s JOIN was_launch AS l ON l.stream = s.stream
 """
 _OF_KEY = ("path", "stream", "part_no")
 """Columns that follow from the key of a source: `_FED` compares them once for each source, not for each event."""
+_OF_EVENT = ("rank", "node", "step", "target", "duration_us", "world", "code", "cause", "name")
+"""Columns of `mark` that are those of its event: with key and line these follow from the content of the source."""
 _AGAIN = """
 SELECT DISTINCT l.job, a.*
 FROM was__again AS a JOIN was__stream AS s ON s.key = a.key JOIN was_launch AS l ON l.stream = s.stream
@@ -157,7 +160,7 @@ def carry(fleet: Fleet, wanted: Iterable[str]) -> None:
 
 def _columns(fleet: Fleet, name: str) -> str:
     """Return the columns of a table but for the number of the start over all jobs, and what a source alone decides."""
-    told = _OF_KEY if "key" in fleet.shape(name) else ()
+    told = (*_OF_KEY, *_OF_EVENT) if name == "mark" else _OF_KEY if "key" in fleet.shape(name) else ()
     return ", ".join(ident(column) for column in fleet.shape(name) if column not in ("gid", *told))
 
 

@@ -15,6 +15,7 @@ from ettlog import kept, portions, renewal
 from ettlog.ingest import IngestOptions, ingest
 from tests.conftest import ROOT
 from tests.ingesting import tree
+from tests.tables import Log, fleet
 
 ALONE = IngestOptions(workers=1)
 LOGS = ROOT / "fixtures/tiny/logs"
@@ -102,3 +103,19 @@ def test_a_kept_file_that_cannot_be_read_renews_nothing(tmp_path: Path) -> None:
     ingest([logs], lake, options=ALONE)
     ettlog.open(lake).table("job")
     assert tree(lake / kept.FOLDER) == rebuilt(lake, tmp_path / "all")
+
+
+def test_what_is_not_compared_of_a_mark_is_as_its_event_has_it() -> None:
+    """Key, line and kind tell the event; of it these columns are taken as they are, whatever they hold."""
+    dice, log = random.Random(1), Log("a")
+    log.say(0, "launch", world=8)
+    for at in range(200):
+        told = {column: dice.choice([None, "x", "y"]) for column in ("node", "cause", "name")}
+        numbers = {column: dice.choice([None, -1, 7, 10**6]) for column in renewal._OF_EVENT if column not in told}
+        log.say(
+            dice.choice([None, at]), dice.choice(["restart", "save_commit", "compile", "failure"]), **told, **numbers
+        )
+    asked = fleet(log)
+    names = ", ".join(("key", "line", "kind", *renewal._OF_EVENT))
+    assert asked.table("mark").height == 201
+    assert asked.sql(f"SELECT {names} FROM mark EXCEPT ALL SELECT {names} FROM event").is_empty()
