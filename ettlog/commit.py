@@ -158,7 +158,7 @@ class Committer:
         """Return the duplicates of facts that a path stands for, by path, without those that are gone."""
         if self.writer.state.owners.get(old.key) != old.path:
             return []
-        return [one for one in self.writer.state.duplicates() if one.key == old.key and one.path not in gone]
+        return [one for one in self.writer.state.duplicates(old.key) if one.path not in gone]
 
     def _promote(self, old: SourceEntry, twins: list[SourceEntry]) -> None:
         """Let the first duplicate, if any, of facts that are about to be superseded stand for them from now on."""

@@ -121,12 +121,16 @@ def fill(
     """Copy rows into the database; `columns` are the table's, by default those of the fact table of this name."""
     shape = columns or SHAPES[name].columns
     if len(rows) > FEW:
-        import pyarrow as pa
+        import polars as pl
 
-        copy_in(con, name, shape, pa.Table.from_pylist(rows))
+        kinds = {"BIGINT": pl.Int64, "VARCHAR": pl.String}
+        values = {column: [row.get(column) for row in rows] for column in shape}
+        # pyarrow imports pandas for lists, half a second where that is installed
+        frame = pl.DataFrame(values, {column: kinds[kind] for column, kind in shape.items()})
+        copy_in(con, name, shape, frame.to_arrow())
         return
     copy_in(con, name, shape, None)
-    if rows:  # not by way of Arrow: DuckDB then imports pandas, half a second where that is installed
+    if rows:
         lists = ", ".join(f"unnest(?::{kind}[])" for kind in shape.values())
         con.execute(
             "INSERT INTO " + ident(name) + " SELECT " + lists, [[row.get(key) for row in rows] for key in shape]
@@ -168,21 +172,6 @@ def engine() -> str:
     import duckdb
 
     return f"duckdb {duckdb.__version__}"
-
-
-def load(con: duckdb.DuckDBPyConnection, name: str, file: Path, types: Mapping[str, str]) -> bool:
-    """Copy a relation from a Parquet file into the database, with these columns and types; False where it cannot be."""
-    import duckdb
-
-    columns = ", ".join(f"{ident(column)}::{kind} AS {ident(column)}" for column, kind in types.items())
-    try:
-        read = con.read_parquet(str(file.resolve()), hive_partitioning=False)
-        read.project(columns).create_view("kept")
-        con.execute("CREATE TEMP TABLE " + ident(name) + " AS FROM kept")
-        con.execute("DROP VIEW kept")
-    except duckdb.Error:
-        return False
-    return True
 
 
 def views(connection: duckdb.DuckDBPyConnection, folder: Path) -> set[str]:

@@ -1,9 +1,12 @@
-"""The data files of a lake as tables of the database: copied where they are few, seen through a view where not."""
+"""The data files of a lake as tables of the database: copied where they are few, seen through a view where not.
+
+And those of the relations that it keeps.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,3 +114,33 @@ def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[str], *, cop
         facts.insert_into(name)
     except duckdb.Error as error:
         raise _unreadable(paths, error) from error
+
+
+def load(con: duckdb.DuckDBPyConnection, name: str, file: Path, types: Mapping[str, str]) -> bool:
+    """Copy a relation from a Parquet file into the database, with these columns and types; False where it cannot be."""
+    made = show(con, "kept", file, types) and keep(con, name, "FROM kept")
+    con.execute("DROP VIEW IF EXISTS kept")
+    return made
+
+
+def show(con: duckdb.DuckDBPyConnection, name: str, file: Path, types: Mapping[str, str]) -> bool:
+    """Make a view over a Parquet file, with these columns and types; False where it cannot be."""
+    import duckdb
+
+    columns = ", ".join(f"{ident(column)}::{kind} AS {ident(column)}" for column, kind in types.items())
+    try:
+        con.read_parquet(str(file.resolve()), hive_partitioning=False).project(columns).create_view(name)
+    except duckdb.Error:
+        return False
+    return True
+
+
+def keep(con: duckdb.DuckDBPyConnection, name: str, query: str) -> bool:
+    """Make a table of a query over what was kept; False where that cannot be read."""
+    import duckdb
+
+    try:
+        con.execute("CREATE TEMP TABLE " + ident(name) + " AS " + query)
+    except duckdb.Error:
+        return False
+    return True

@@ -247,15 +247,15 @@ class Fleet:
 
     def add(self, name: str, part: Fleet) -> None:
         """Add what a part of this fleet has of a relation to what is here of it."""
-        rows = part.connection.table(name).to_arrow_table()
         if name not in self._done:
             database.copy_in(self.connection, name, part.shape(name), None)
             self._done.add(name)
-        database.add(self.connection, name, part.shape(name), rows)
+        database.add(self.connection, name, part.shape(name), part.connection.table(name).to_arrow_table())
 
-    def take(self, name: str, query: str) -> None:
-        """Take a relation from a query over what is here."""
-        database.make(self.connection, name, query)
+    def take(self, name: str, query: str = "") -> None:
+        """Take a relation from a query over what is here; without a query, one that was put here."""
+        if query:
+            database.make(self.connection, name, query)
         self._done.add(name)
 
     def assemble(self, names: Iterable[str]) -> None:

@@ -72,14 +72,14 @@ class Keeper:
         if name not in self.index.files:
             return False
         path, types = self.index.path(self.lake.path, name), self.index.files[name].types
-        return database.load(fleet.connection, name, path, types)
+        return fact_files.load(fleet.connection, name, path, types)
 
     def hold(self, fleet: Fleet) -> None:
         """Put the events into the fleet's database from the one file that is kept of them, where that is current."""
         file = self.index.files.get(EVENTS) if self.index else None
         if self.index is None or file is None or not fact_files.fits(EVENTS, file.rows, fleet.memory_mib):
             return
-        if database.load(fleet.connection, EVENTS, self.index.path(self.lake.path, EVENTS), file.types):
+        if fact_files.load(fleet.connection, EVENTS, self.index.path(self.lake.path, EVENTS), file.types):
             fleet.held.add(EVENTS)
 
     def _earlier(self) -> kept.Index | None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROW_GROUP = 1 << 16
+BATCH_BYTES = 8 << 20
+"""Bytes of files that wait for being made durable together."""
 WAITING = 2
 """Row groups that wait for the thread that makes bytes of them: more would only take memory."""
 
@@ -40,6 +42,7 @@ def put(folder: Path, relations: Iterator[Writing]) -> dict[str, KeptFile]:
     """Write a file for each relation, and return what the index has to say of them; raise LakeError, OSError."""
     made: dict[str, Future[KeptFile]] = {}
     waiting: deque[Future[Any]] = deque()
+    batch = _Batch(folder)
     with ThreadPoolExecutor(1) as pool:
         for each in relations:
             with each.rows(ROW_GROUP) as reader:
@@ -48,9 +51,11 @@ def put(folder: Path, relations: Iterator[Writing]) -> dict[str, KeptFile]:
                     waiting.append(pool.submit(file.add, rows))
                     while len(waiting) > WAITING:
                         waiting.popleft().result()
-            made[each.name] = pool.submit(_publish, folder, each, file)
+            made[each.name] = pool.submit(batch.add, each, file)
             waiting.append(made[each.name])
-        return {name: future.result() for name, future in made.items()}
+        found = {name: future.result() for name, future in made.items()}
+    batch.publish()
+    return found
 
 
 def _row_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
@@ -59,7 +64,7 @@ def _row_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
     """
     import pyarrow as pa
 
-    left = reader.schema.empty_table()
+    left = pa.Table.from_batches([], reader.schema)  # an empty table of a schema imports pandas
     for batch in reader:
         left = pa.concat_tables([left, pa.Table.from_batches([batch])])
         while left.num_rows > ROW_GROUP:
@@ -94,8 +99,21 @@ class _File:
         return data
 
 
-def _publish(folder: Path, each: Writing, file: _File) -> KeptFile:
-    data = file.whole()
-    sha256 = hashlib.sha256(data).hexdigest()
-    durable.publish([durable.NewFile(folder, f"{each.name}-{sha256[:16]}.parquet", data)])
-    return KeptFile(sha256, len(data), file.rows, dict(each.types))
+class _Batch:
+    """Whole files that wait to be published together: a disk makes many durable in the time of one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._files = folder, list[durable.NewFile]()
+
+    def add(self, each: Writing, file: _File) -> KeptFile:
+        data = file.whole()
+        sha256 = hashlib.sha256(data).hexdigest()
+        self._files.append(durable.NewFile(self._folder, f"{each.name}-{sha256[:16]}.parquet", data))
+        if sum(len(new.data) for new in self._files) > BATCH_BYTES:
+            self.publish()
+        return KeptFile(sha256, len(data), file.rows, dict(each.types))
+
+    def publish(self) -> None:
+        if self._files:
+            durable.publish(self._files)
+        self._files.clear()

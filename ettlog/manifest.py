@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,10 +72,8 @@ class SourceEntry:
 
 FIELDS = (
     "op", "path", "key", "digest", "bytes", "lines", "n_lines", "files", "formats", "state", "inferences", "unmatched",
-    "hints", "first_us", "last_us", "clock", "parser", "rules", "text", "supersedes", "relation", "of",
-    "was",
+    "hints", "first_us", "last_us", "clock", "parser", "rules", "text", "supersedes", "relation", "of", "was",
 )  # fmt: skip
-_NULLABLE = ("first_us", "last_us", "supersedes", "relation", "of")
 
 
 def encode(entry: SourceEntry) -> bytes:
@@ -116,8 +115,8 @@ def decode(line: bytes) -> SourceEntry:
         raise DamagedError("it is not JSON") from error
     if not isinstance(record, dict):
         raise DamagedError("it is not an object")
-    if isinstance(record.get("v"), int) and record["v"] > LAKE_VERSION:
-        raise _too_new(record["v"])
+    if isinstance(version := record.get("v"), int) and version > LAKE_VERSION:
+        raise _too_new(version)
     return _entry(record)
 
 
@@ -165,8 +164,8 @@ def _check(entry: SourceEntry) -> None:
     maps = (entry.lines, entry.formats, entry.unmatched, entry.hints)
     if not all(isinstance(one, dict) for one in maps):
         raise DamagedError("it holds a table that is none")
-    numbers = (entry.bytes, entry.n_lines, entry.parser, *entry.lines.values(), *entry.formats.values())
-    if not all(_count(number) for number in (*numbers, *entry.unmatched.values())):
+    counts = (entry.bytes, entry.n_lines, entry.parser, *(n for one in maps[:3] for n in one.values()))
+    if not all(map(_count, counts)):
         raise DamagedError("it holds a count that is none")
     if not all(us is None or (type(us) is int and abs(us) <= _MOST) for us in (entry.first_us, entry.last_us)):
         raise DamagedError("it holds an instant that is none")
@@ -182,9 +181,8 @@ def _count(number: object) -> bool:
 
 def safe_path(path: object) -> bool:
     """Tell whether a source path is relative, plain and stays inside its folder."""
-    if not isinstance(path, str) or not path or "\0" in path or path.startswith("/"):
-        return False
-    return ".." not in path.split("/")
+    whole = isinstance(path, str) and path != "" and "\0" not in path and not path.startswith("/")
+    return whole and ".." not in str(path).split("/")
 
 
 @dataclass
@@ -194,6 +192,8 @@ class State:
     current: dict[str, SourceEntry] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
     """Key of current facts -> the path they are listed under."""
+    copies: dict[str, set[str]] = field(default_factory=dict)
+    """Key of facts -> the paths of the duplicates that they stand for."""
     problems: list[str] = field(default_factory=list)
     whole_bytes: int = 0
     """Length of the manifest up to the end of its last whole line."""
@@ -212,23 +212,30 @@ class State:
     def apply(self, entry: SourceEntry) -> None:
         """Take one entry into the state; a later entry of a path stands for the earlier ones."""
         for path in (entry.path, *entry.was):
-            old = self.current.pop(path, None)
-            if old is not None and self.owners.get(old.key) == path:
-                del self.owners[old.key]
-        if entry.op == REMOVE:
-            return
-        self.current[entry.path] = entry
+            self.forget(path)
+        if entry.op != REMOVE:
+            self.current[entry.path] = entry
         if entry.op == ADD:
             self.owners[entry.key] = entry.path
+        elif entry.op == DUPLICATE:
+            self.copies.setdefault(entry.key, set()).add(entry.path)
+
+    def forget(self, path: str) -> None:
+        """Take the entry of a path, if there is one, out of the current ones."""
+        old = self.current.pop(path, None)
+        if old is not None and old.op == DUPLICATE:
+            self.copies[old.key].discard(path)
+        elif old is not None and self.owners.get(old.key) == path:
+            del self.owners[old.key]
 
     def sources(self) -> list[SourceEntry]:
         """Return the entries whose facts are current, in the order of their paths."""
         return [self.current[path] for path in sorted(self.owners.values())]
 
-    def duplicates(self) -> list[SourceEntry]:
-        """Return the entries that other facts stand for, by path; `of` names where those facts are listed now."""
-        found = (entry for entry in self.current.values() if entry.op == DUPLICATE)
-        return sorted((replace(e, of=self.owners.get(e.key, e.of)) for e in found), key=lambda entry: entry.path)
+    def duplicates(self, key: str | None = None) -> list[SourceEntry]:
+        """Return what other facts, or those of one key, stand for, by path; `of` names where they are listed now."""
+        paths = sorted(itertools.chain(*self.copies.values()) if key is None else self.copies.get(key, ()))
+        return [replace(e, of=self.owners.get(e.key, e.of)) for e in map(self.current.__getitem__, paths)]
 
     def listed(self) -> Iterable[tuple[str, str, DataFile]]:
         """Yield (table, key, data file) of all facts that are current."""
@@ -244,10 +251,8 @@ def read(path: Path) -> State:
         data = path.read_bytes()
     except FileNotFoundError:
         return state
-    lines = data.split(b"\n")
-    tail = lines.pop()
-    state.size = len(data)
-    state.whole_bytes = len(data) - len(tail)
+    *lines, tail = data.split(b"\n")
+    state.size, state.whole_bytes = len(data), len(data) - len(tail)
     for number, line in enumerate(lines, 1):
         _take(state, number, line)
     state.left_out = len(state.problems)
@@ -263,21 +268,16 @@ def read(path: Path) -> State:
 
 def _forget_orphans(state: State) -> None:
     """Take out the duplicates of facts that no line lists any more, for it was damaged: their logs are new again."""
-    for path, entry in list(state.current.items()):
-        if entry.op == DUPLICATE and entry.key not in state.owners:
-            del state.current[path]
-            state.problems.append(f"{path}: no line lists the facts that it shares; ingest its log again")
+    lost = [entry.path for entry in state.current.values() if entry.op == DUPLICATE and entry.key not in state.owners]
+    for path in lost:
+        state.forget(path)
+        state.problems.append(f"{path}: no line lists the facts that it shares; ingest its log again")
 
 
 def chains(path: Path) -> dict[tuple[str, str], tuple[str, str]]:
     """Return what a manifest tells of changes: path and key of facts -> the key they superseded, and the relation."""
-    found: dict[tuple[str, str], tuple[str, str]] = {}
-    for line in path.read_bytes().splitlines():
-        with contextlib.suppress(DamagedError):
-            entry = decode(line)
-            if entry.supersedes is not None and entry.relation is not None:
-                found[entry.path, entry.key] = (entry.supersedes, entry.relation)
-    return found
+    told = ((entry.path, entry.key, entry.supersedes, entry.relation) for _, entry in _sound(path))
+    return {(name, key): (was, how) for name, key, was, how in told if was is not None and how is not None}
 
 
 def _take(state: State, number: int, line: bytes) -> None:
@@ -291,9 +291,10 @@ def _take(state: State, number: int, line: bytes) -> None:
 
 def sound_lines(path: Path) -> bytes:
     """Return the lines of a manifest that can be used, each as it stands there, in their order."""
-    kept = []
+    return b"".join(line.rstrip(b"\r\n") + b"\n" for line, _ in _sound(path))
+
+
+def _sound(path: Path) -> Iterator[tuple[bytes, SourceEntry]]:
     for line in path.read_bytes().splitlines(keepends=True):
         with contextlib.suppress(DamagedError):
-            decode(line)
-            kept.append(line.rstrip(b"\r\n") + b"\n")
-    return b"".join(kept)
+            yield line, decode(line)

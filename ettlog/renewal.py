@@ -45,8 +45,11 @@ def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[
     if not {*needed} <= {*READ} or not read <= {*earlier.files}:
         return False
     for name in sorted(read):
-        path, types = earlier.path(fleet.lake.path, name), earlier.files[name].types
-        if not database.load(fleet.connection, WAS + name, path, types):
+        path, told = earlier.path(fleet.lake.path, name), earlier.files[name].types
+        types = {column: kind for column, kind in told.items() if name != "mark" or column not in _OF_EVENT}
+        # what is compared is read several times, the rest once
+        bring = fact_files.load if name in KEPT else fact_files.show
+        if not bring(fleet.connection, WAS + name, path, types):
             return False
     part = _new(fleet)
     _take_events(fleet, earlier, part)
@@ -91,7 +94,7 @@ def _take_events(fleet: Fleet, earlier: Index, part: Fleet) -> None:
     if file is None or not fact_files.fits(EVENTS, file.rows, fleet.memory_mib):
         return
     con = fleet.connection
-    if database.load(con, EVENTS, earlier.path(fleet.lake.path, EVENTS), file.types):
+    if fact_files.load(con, EVENTS, earlier.path(fleet.lake.path, EVENTS), file.types):
         gone = "DELETE FROM event WHERE key NOT IN (SELECT unnest(?::VARCHAR[]))"
         con.execute(gone, [[*fleet.lake.state.owners]])
         database.add(con, EVENTS, file.types, part.connection.table(EVENTS).to_arrow_table())
@@ -114,6 +117,8 @@ FROM was__stream AS s JOIN was_launch AS l ON l.stream = s.stream
 """
 _OF_KEY = ("path", "stream", "part_no")
 """Columns that follow from the key of a source: `_FED` compares them once for each source, not for each event."""
+_OF_EVENT = ("rank", "node", "step", "target", "duration_us", "world", "code", "cause", "name")
+"""Columns of `mark` that are those of its event: with key and line these follow from the content of the source."""
 _AGAIN = """
 SELECT DISTINCT l.job, a.*
 FROM was__again AS a JOIN was__stream AS s ON s.key = a.key JOIN was_launch AS l ON l.stream = s.stream
@@ -140,16 +145,22 @@ def carry(fleet: Fleet, wanted: Iterable[str]) -> None:
     for was in (*told, _FED, _AGAIN, _RAN):
         now = was.replace(WAS, "")
         con.execute(_DIFFER.format(now=now, was=was))
-    for name in wanted:
-        fleet.take(name, _NUMBERS + "SELECT " + _renumbered(fleet, name))
-    con.execute("DELETE FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL)")
-    for name in ("changed", *(WAS + name for name in {*KEPT, *wanted})):
+    if all(fact_files.keep(con, name, _NUMBERS + "SELECT " + _renumbered(fleet, name)) for name in wanted):
+        for name in wanted:
+            fleet.take(name)
+        con.execute("DELETE FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL)")
+    else:  # all jobs are made anew
+        for name in wanted:
+            con.execute("DROP TABLE IF EXISTS " + ident(name))
+    for name in ("changed", *(WAS + name for name in KEPT)):
         con.execute("DROP TABLE " + ident(name))
+    for name in {*wanted} - {*KEPT}:
+        con.execute("DROP VIEW " + ident(WAS + name))
 
 
 def _columns(fleet: Fleet, name: str) -> str:
     """Return the columns of a table but for the number of the start over all jobs, and what a source alone decides."""
-    told = _OF_KEY if "key" in fleet.shape(name) else ()
+    told = (*_OF_KEY, *_OF_EVENT) if name == "mark" else _OF_KEY if "key" in fleet.shape(name) else ()
     return ", ".join(ident(column) for column in fleet.shape(name) if column not in ("gid", *told))
 
 

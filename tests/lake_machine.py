@@ -267,6 +267,8 @@ class LakeMachine(RuleBasedStateMachine):
         lake = Lake.open(self.lake, verify=True)
         assert lake.state.current.keys() == self.seen.keys()
         assert lake.problems() == []
+        every = lake.state.current.values()
+        assert [one.path for one in lake.duplicates()] == sorted(one.path for one in every if one.op == "duplicate")
 
 
 def _outlive(before: dict[str, bytes], now: dict[str, bytes]) -> dict[str, bytes]:

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import shutil
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import ettlog
-from ettlog import durable, fact_files, keeping, kept
+from ettlog import durable, fact_files, keeping, kept, kept_write
 from ettlog.config import Config
 from ettlog.fleet import Fleet
 from ettlog.ingest import IngestOptions, ingest
@@ -309,6 +309,27 @@ def test_a_relation_that_vanishes_after_the_opening_is_made_anew(full: Path, tmp
     assert fleet.table("segment").equals(rows)
 
 
+def test_files_of_relations_are_made_durable_many_at_a_time(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a small lake are published in one call; of a large one they wait for no more than some bytes."""
+    calls: list[list[str]] = []
+    real = durable.publish
+
+    def spied(files: Sequence[durable.NewFile]) -> None:
+        calls.append([new.name.rpartition("-")[0] for new in files])
+        real(files)
+
+    monkeypatch.setattr(durable, "publish", spied)
+    for most, expected in ((1 << 20, 1), (-1, len(keeping.names()) + 1)):
+        calls.clear()
+        monkeypatch.setattr(kept_write, "BATCH_BYTES", most)
+        lake = copied(bare, tmp_path / str(expected))
+        ettlog.open(lake, Config()).table("ledger")
+        assert len(calls) == expected
+        assert sorted(name for call in calls for name in call) == sorted([*keeping.names(), "event"])
+
+
 def test_a_locked_lake_answers_and_keeps_nothing(bare: Path, tmp_path: Path) -> None:
     """While an ingest holds the lock, relations are made in memory, at once and without an error."""
     lake = copied(bare, tmp_path)
@@ -365,7 +386,7 @@ def test_a_killed_write_leaves_nothing_that_is_read(bare: Path, tmp_path: Path, 
     assert process.exitcode == 9
     assert kept.read(lake) is None
     left = kept.leftovers(lake)
-    assert len(left) == number
+    assert len(left) == len(keeping.names()) + number  # all files, the events too, by one name or by both
     assert any("listed nowhere" in problem for problem in Lake.open(lake).problems())
     ingest([TINY], lake, options=ALONE)
     assert not kept.leftovers(lake)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import zlib
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from ettlog import manifest
 from ettlog.errors import LakeError
-from ettlog.manifest import DataFile, SourceEntry
+from ettlog.manifest import DataFile, SourceEntry, State
 from ettlog.schema import LAKE_VERSION
 
 KEY_A, KEY_B = "a" * 32, "b" * 32
@@ -267,3 +268,32 @@ def test_an_unknown_table_is_named_by_its_first_40_characters() -> None:
     with pytest.raises(manifest.DamagedError) as told:
         manifest.decode(signed(record))
     assert str(told.value) == f"it names the unknown table '{'x' * 40}'"
+
+
+def copies(state: State, key: str | None = None) -> list[tuple[str, str | None]]:
+    """Return path and owner of the duplicates of a state, looked for among all entries."""
+    found = [one for one in state.current.values() if one.op == "duplicate" and key in (None, one.key)]
+    return sorted((one.path, state.owners.get(one.key, one.of)) for one in found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_duplicates_are_known_by_the_key_of_their_facts(seed: int) -> None:
+    """Whatever comes in any order, those of a key are the ones that a look at every entry finds."""
+    dice, state = random.Random(seed), State()
+    for _ in range(300):
+        path, key = f"logs/{dice.choice('abcdefgh')}", dice.choice("abc") * 32
+        was = tuple(dice.sample([*state.current], dice.randrange(2) and min(1, len(state.current))))
+        op = dice.choice(["add", "duplicate", "duplicate", "remove"])
+        state.apply(SourceEntry(op, path, "" if op == "remove" else key, of="logs/z", was=was))
+        if dice.random() < 0.1:
+            state.forget(path)
+        for wanted in (None, *(letter * 32 for letter in "abc")):
+            assert [(one.path, one.of) for one in state.duplicates(wanted)] == copies(state, wanted)
+
+
+def test_a_copy_without_facts_is_no_duplicate_any_more(tmp_path: Path) -> None:
+    """The line of the facts that two logs share is damaged: neither is listed, and both logs are new again."""
+    copy = SourceEntry("duplicate", "logs/b.log", KEY_A, of="logs/a.log", digest="d", state="whole")
+    data = manifest.encode(entry("logs/a.log")).replace(b"whole", b"torn!") + manifest.encode(copy)
+    state = manifest.read(write(tmp_path, data))
+    assert (state.duplicates(), state.duplicates(KEY_A), state.current) == ([], [], {})

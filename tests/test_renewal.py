@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ from ettlog import kept, portions, renewal
 from ettlog.ingest import IngestOptions, ingest
 from tests.conftest import ROOT
 from tests.ingesting import tree
+from tests.tables import Log, fleet
 
 ALONE = IngestOptions(workers=1)
 LOGS = ROOT / "fixtures/tiny/logs"
@@ -77,3 +79,43 @@ def test_each_day_gives_the_bytes_of_all_logs_at_once(
 def test_what_is_compared_is_all_that_is_read() -> None:
     """A relation that begins to read something else must be compared too, or jobs that it changes would not be seen."""
     assert {*portions.inputs()} - {"lifecycle_kind", "lifecycle_part", "lifecycle_recovery"} == {*renewal.READ}
+
+
+def test_a_kept_file_that_cannot_be_read_renews_nothing(tmp_path: Path) -> None:
+    """Its hash and its columns are what the index says, and its rows are no Parquet: all jobs are made anew."""
+    logs, lake, files = tmp_path / "logs", tmp_path / "lake", flocks()
+    logs.mkdir()
+    for name in sorted(files)[:-1]:
+        (logs / name).write_bytes(files[name])
+    ingest([logs], lake, options=ALONE)
+    ettlog.open(lake).table("job")
+    index = kept.read(lake)
+    assert index is not None
+    old = index.path(lake, "ledger")
+    data = bytearray(old.read_bytes())
+    data[4:400] = bytes(396)
+    digest = hashlib.sha256(data).hexdigest()
+    told = {**index.files, "ledger": index.files["ledger"]._replace(sha256=digest)}
+    forged = kept.Index(index.digest, told, index.base)
+    forged.path(lake, "ledger").write_bytes(data)
+    (lake / kept.FOLDER / kept.INDEX).write_bytes(kept._encode(forged))
+    (logs / sorted(files)[-1]).write_bytes(files[sorted(files)[-1]])
+    ingest([logs], lake, options=ALONE)
+    ettlog.open(lake).table("job")
+    assert tree(lake / kept.FOLDER) == rebuilt(lake, tmp_path / "all")
+
+
+def test_what_is_not_compared_of_a_mark_is_as_its_event_has_it() -> None:
+    """Key, line and kind tell the event; of it these columns are taken as they are, whatever they hold."""
+    dice, log = random.Random(1), Log("a")
+    log.say(0, "launch", world=8)
+    for at in range(200):
+        told = {column: dice.choice([None, "x", "y"]) for column in ("node", "cause", "name")}
+        numbers = {column: dice.choice([None, -1, 7, 10**6]) for column in renewal._OF_EVENT if column not in told}
+        log.say(
+            dice.choice([None, at]), dice.choice(["restart", "save_commit", "compile", "failure"]), **told, **numbers
+        )
+    asked = fleet(log)
+    names = ", ".join(("key", "line", "kind", *renewal._OF_EVENT))
+    assert asked.table("mark").height == 201
+    assert asked.sql(f"SELECT {names} FROM mark EXCEPT ALL SELECT {names} FROM event").is_empty()

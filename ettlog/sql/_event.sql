@@ -42,15 +42,14 @@ placed AS (
 ),
 opened AS (
   -- a later launch's lines before its first stamp carry one of the launch before: they belong to its own first stamp
-  SELECT stream, launch, part_no, line, ts, row_number() OVER (PARTITION BY stream, launch ORDER BY part_no, line) AS nth
-  FROM (
+  SELECT stream, launch, part_no, line, ts, row_number() OVER (PARTITION BY stream, launch ORDER BY part_no) AS nth
+  FROM (SELECT stream, launch, part_no, min(line) AS line, min_by(ts, line) AS ts FROM (
     SELECT stream, launch, part_no, line, ts FROM placed WHERE dated
     UNION ALL
     SELECT s.stream, s.launches_before + t.launch, s.part_no, t.dated_line, t.dated_us
     FROM _stepped AS t JOIN _stream AS s ON s.key = t.key
     WHERE t.dated_line IS NOT NULL
-  ) AS stamped
-  WHERE launch > 1
+  ) AS stamped WHERE launch > 1 GROUP BY stream, launch, part_no) AS parts
 ),
 undated AS (
   SELECT DISTINCT stream, launch FROM placed WHERE ts IS NULL

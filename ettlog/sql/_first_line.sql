@@ -11,9 +11,10 @@ WITH told AS (
   FROM _stepped AS t JOIN _stream AS c ON c.key = t.key JOIN launch AS l ON l.stream = c.stream AND l.launch = c.launches_before + t.launch
   WHERE t.dated_line IS NOT NULL
 ),
+begun AS (SELECT job, k, min(at_us) AS at_us FROM told GROUP BY job, k),
 numbered AS (
-  SELECT job, k, path || ':' || CAST(line AS VARCHAR) AS evidence,
-    row_number() OVER (PARTITION BY job, k ORDER BY at_us NULLS LAST, part_no, path, line) AS nth
-  FROM told
+  -- of all lines only those of the first instant are put in order
+  SELECT t.job, t.k, t.path || ':' || CAST(t.line AS VARCHAR) AS evidence, row_number() OVER (PARTITION BY t.job, t.k ORDER BY t.part_no, t.path, t.line) AS nth
+  FROM told AS t JOIN begun AS b ON b.job = t.job AND b.k = t.k AND (t.at_us = b.at_us OR b.at_us IS NULL)
 )
 SELECT job, k, evidence FROM numbered WHERE nth = 1

@@ -15,7 +15,7 @@
 -- samples: samples consumed so far, where printed
 -- step_before: step of the line before
 -- samples_before: samples of the line before
--- before_us: latest instant of the lines before
+-- at_back: instant of the line before
 WITH twin AS (
   SELECT gid, step, min(at_us) AS at_us FROM mark WHERE kind = 'step_twin' AND dated GROUP BY gid, step
 ),
@@ -39,6 +39,6 @@ timed AS (
 )
 -- one sort of all lines for all that is asked of their neighbours: it is the whole order of starts without copies, which are most
 SELECT gid, jid, no, line, rank, step, duration_us, own, ts, twin_us, at_us, samples, lag(step) OVER w AS step_before,
-  lag(samples) OVER w AS samples_before, max(at_us) OVER (PARTITION BY gid ORDER BY step, no, line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_us
+  lag(samples) OVER w AS samples_before, lag(at_us) OVER w AS at_back
 FROM timed
 WINDOW w AS (PARTITION BY gid ORDER BY step, no, line)

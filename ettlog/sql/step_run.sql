@@ -10,36 +10,51 @@
 -- steps: number of steps
 -- inferred: whether some instant in it was not printed, or its steps may have been made before, in a start whose logs break off, or nothing explains what follows
 -- evidence: path and line of the first step line
-WITH strange AS (
-  -- new steps behind the line before, without a pause and with an instant of their own, are most of all lines and end no stretch
-  SELECT * FROM _piece WHERE NOT coalesce(nature = 'step' AND dated AND NOT unsure AND begin_us = before_us, FALSE)
+WITH ends AS (
+  -- repeated steps nearly always come before all others of their pass, one behind the other
+  SELECT gid, pass, max(last_step) AS last_step, nullif(max_by(coalesce(end_us, -1), last_step), -1) AS end_us, CASE
+    WHEN max(CASE WHEN nature = 'replay' THEN last_step END) >= min(CASE WHEN nature <> 'replay' THEN first_step END) THEN NULL
+    WHEN max(CASE WHEN nature = 'replay' THEN last_step END) - min(CASE WHEN nature = 'replay' THEN first_step END)
+      = sum(CASE WHEN nature = 'replay' THEN last_step - first_step + 1 END) - 1 THEN max(CASE WHEN nature = 'replay' THEN last_step END) END AS replay_to
+  FROM _piece GROUP BY gid, pass
+),
+smooth AS (
+  -- behind the line before, without a pause and with an instant of their own: most of all lines, and where the nature is that of the line
+  -- before they end no stretch
+  SELECT *, coalesce(dated AND NOT unsure AND begin_us = before_us, FALSE) AS smooth FROM _piece
 ),
 odd AS (
-  SELECT s.gid, s.nature, s.before_us, s.begin_us, s.end_us, s.pass, s.first_step, s.last_step, s.dated, s.unsure OR u.gid IS NOT NULL AS unsure, s.no, s.line
-  FROM strange AS s LEFT JOIN _pause AS u ON u.gid = s.gid AND u.pass = s.pass AND u.step = s.last_step
+  SELECT p.gid, p.nature, p.before_us, p.begin_us, p.end_us, p.pass, p.first_step, p.last_step, p.dated, p.unsure OR u.gid IS NOT NULL AS unsure, p.no, p.line
+  FROM smooth AS p LEFT JOIN _pause AS u ON u.gid = p.gid AND u.pass = p.pass AND u.step = p.last_step
+  LEFT JOIN ends AS e ON e.gid = p.gid AND e.pass = p.pass
+  WHERE NOT (p.nature = 'step' AND p.smooth) AND NOT coalesce(p.nature = 'replay' AND p.smooth AND p.first_step <= e.replay_to, FALSE)
   UNION ALL
   SELECT p.gid, p.nature, p.before_us, p.begin_us, p.end_us, p.pass, p.first_step, p.last_step, p.dated, TRUE, p.no, p.line
-  FROM _piece AS p JOIN _pause AS u ON u.gid = p.gid AND u.pass = p.pass AND u.step = p.last_step
-  WHERE coalesce(p.nature = 'step' AND p.dated AND NOT p.unsure AND p.begin_us = p.before_us, FALSE)
+  FROM smooth AS p JOIN _pause AS u ON u.gid = p.gid AND u.pass = p.pass AND u.step = p.last_step JOIN ends AS e ON e.gid = p.gid AND e.pass = p.pass
+  WHERE p.smooth AND (p.nature = 'step' OR coalesce(p.nature = 'replay' AND p.first_step <= e.replay_to, FALSE))
+),
+turn AS (
+  SELECT gid, pass, last_step FROM odd UNION SELECT gid, pass, replay_to FROM ends WHERE replay_to IS NOT NULL
 ),
 told AS (
   SELECT gid, nature, before_us, begin_us, end_us, pass, first_step, last_step, dated, unsure, no, line FROM odd
   UNION ALL
-  -- and what comes right behind another one
+  -- and what comes right behind another one, or behind the last repeated step
   SELECT p.gid, p.nature, p.before_us, p.begin_us, p.end_us, p.pass, p.first_step, p.last_step, p.dated, p.unsure, p.no, p.line
-  FROM _piece AS p JOIN odd AS o ON o.gid = p.gid AND o.pass = p.pass AND o.last_step = p.first_step - 1
-  LEFT JOIN _pause AS u ON u.gid = p.gid AND u.pass = p.pass AND u.step = p.last_step
-  WHERE coalesce(p.nature = 'step' AND p.dated AND NOT p.unsure AND p.begin_us = p.before_us, FALSE) AND u.gid IS NULL
+  FROM _piece AS p JOIN turn AS t ON t.gid = p.gid AND t.pass = p.pass AND t.last_step = p.first_step - 1
+  LEFT JOIN odd AS o ON o.gid = p.gid AND o.pass = p.pass AND o.first_step = p.first_step
+  WHERE o.gid IS NULL
 ),
 beside AS (
-  SELECT *, lag(last_step) OVER w = first_step - 1 AS near, lag(nature) OVER w AS nature_back, lag(end_us) OVER w AS end_back, lag(unsure) OVER w AS unsure_back
-  FROM told
-  WINDOW w AS (PARTITION BY gid, pass ORDER BY first_step)
+  SELECT t.*, lag(t.last_step) OVER w = t.first_step - 1 AS near, lag(t.nature) OVER w AS nature_back, lag(t.end_us) OVER w AS end_back,
+    lag(t.unsure) OVER w AS unsure_back, CASE WHEN t.first_step - 1 <= e.replay_to THEN 'replay' ELSE 'step' END AS nature_far
+  FROM told AS t JOIN ends AS e ON e.gid = t.gid AND e.pass = t.pass
+  WINDOW w AS (PARTITION BY t.gid, t.pass ORDER BY t.first_step)
 ),
 follows AS (
   SELECT *, CASE WHEN near THEN end_back ELSE before_us END AS end_before,
     CASE WHEN CASE WHEN near THEN nature = nature_back AND begin_us = end_back AND unsure = unsure_back
-      ELSE nature = 'step' AND begin_us = before_us AND NOT unsure END THEN 0 ELSE 1 END AS opens
+      ELSE nature = nature_far AND begin_us = before_us AND NOT unsure END THEN 0 ELSE 1 END AS opens
   FROM beside
 ),
 numbered AS (
@@ -47,9 +62,6 @@ numbered AS (
 ),
 vague AS (
   SELECT gid, pass, nth, bool_or(NOT dated) AS vague FROM numbered GROUP BY gid, pass, nth
-),
-ends AS (
-  SELECT gid, pass, max(last_step) AS last_step, nullif(max_by(coalesce(end_us, -1), last_step), -1) AS end_us FROM _piece GROUP BY gid, pass
 ),
 stretch AS (
   -- a stretch ends before the next one in its pass, or with it
