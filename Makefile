@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture machine pythons truth fuzz mutate spark lock offline docs clean
+.PHONY: help demo test check bench torture deep machine pythons truth fuzz mutate spark lock offline docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -58,6 +58,9 @@ bench: $(VENV)/.testing  ## Measure the speed of reading beside ripgrep, and kee
 
 torture: $(VENV)/.testing  ## Injure ettlog in every way its tests know, at full length, and write docs/torture.md; goes on where it stopped
 	$(BIN)/python -m tests.torture --keep build/torture --write docs/torture.md
+
+deep: $(VENV)/.testing  ## Try every property with new examples by the thousand (area Q1 of torture), and write docs/torture.md; hours
+	$(BIN)/python -m tests.torture --only Q1 --keep build/torture --write docs/torture.md
 
 LAKE_SEQUENCES ?= 10000
 
