@@ -21,6 +21,7 @@ TRAPS: dict[str, tuple[str, Any]] = {
     "a negative quotient is cut toward zero": ("SELECT -7 // 2 AS n", [(-3,)]),
     "min_by skips null values": ("SELECT min_by(y, x) AS y FROM u", [("b",)]),
     "max_by skips null values": ("SELECT max_by(y, x) AS y FROM u", [("b",)]),
+    "max_by skips conditions that are null": ("SELECT max_by(y = 'b' OR x IS NULL, x) AS y FROM u", [(True,)]),
     "products are added beyond 64 bits": (
         f"SELECT sum({BIG // 2} * x) // 1000 AS n FROM (SELECT 1 AS x UNION ALL SELECT 2) AS v",
         [(13_500_000_000_000_000,)],

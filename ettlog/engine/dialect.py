@@ -51,7 +51,7 @@ def _without_nulls(node: exp.Expr) -> exp.Expr:
     from sqlglot import exp
 
     if isinstance(node, (exp.ArgMin, exp.ArgMax)):
-        known = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))
+        known = exp.Not(this=exp.Is(this=exp.Paren(this=node.this.copy()), expression=exp.Null()))
         node.set("expression", exp.Case().when(known, node.expression))
     return node
 
