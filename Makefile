@@ -111,7 +111,8 @@ mutate: $(VENV)/.testing  ## Change operators and constants one by one and see w
 
 # Beside the virtual environment: the client in it is a `pyspark` too.
 build/pyspark/.made: $(VENV)/.testing
-	$(BIN)/pip install -q --disable-pip-version-check --no-deps --target build/pyspark 'pyspark>=4.1' 'py4j>=0.10.9.7,<0.10.9.10'
+	@mkdir -p build && sed -n '/^\(pyspark\|py4j\)==/,/[^\]$$/p' requirements/all.txt > build/spark.txt
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation --require-hashes --upgrade --target build/pyspark -r build/spark.txt
 	@touch $@
 
 spark: build/pyspark/.made  ## Install Spark with its Java part in build/pyspark, and compare two executors with DuckDB
