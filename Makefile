@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture machine pythons truth fuzz mutate spark lock offline docs clean
+.PHONY: help demo test check bench torture deep machine pythons truth fuzz mutate spark lock offline docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -59,6 +59,9 @@ bench: $(VENV)/.testing  ## Measure the speed of reading beside ripgrep, and kee
 torture: $(VENV)/.testing  ## Injure ettlog in every way its tests know, at full length, and write docs/torture.md; goes on where it stopped
 	$(BIN)/python -m tests.torture --keep build/torture --write docs/torture.md
 
+deep: $(VENV)/.testing  ## Try every property with new examples by the thousand (area Q1 of torture), and write docs/torture.md; hours
+	$(BIN)/python -m tests.torture --only Q1 --keep build/torture --write docs/torture.md
+
 LAKE_SEQUENCES ?= 10000
 
 machine: $(VENV)/.testing  ## Drive a lake and its logs through LAKE_SEQUENCES random sequences of actions; hours
@@ -108,7 +111,8 @@ mutate: $(VENV)/.testing  ## Change operators and constants one by one and see w
 
 # Beside the virtual environment: the client in it is a `pyspark` too.
 build/pyspark/.made: $(VENV)/.testing
-	$(BIN)/pip install -q --disable-pip-version-check --no-deps --target build/pyspark 'pyspark>=4.1' 'py4j>=0.10.9.7,<0.10.9.10'
+	@mkdir -p build && sed -n '/^\(pyspark\|py4j\)==/,/[^\]$$/p' requirements/all.txt > build/spark.txt
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation --require-hashes --upgrade --target build/pyspark -r build/spark.txt
 	@touch $@
 
 spark: build/pyspark/.made  ## Install Spark with its Java part in build/pyspark, and compare two executors with DuckDB

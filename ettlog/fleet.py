@@ -272,10 +272,10 @@ class Fleet:
         if self._keeper is not None and self._keeper.give(self, name):
             self._done.add(name)
             return
-        relation = relations()[name]
-        for need in relation.needs:
+        for need in relations()[name].needs:
             self._compute(need)
-        self.take(name, relation.query)
+        if name not in self._done:  # where a need is kept, all that it was made from may have come with it
+            self.take(name, relations()[name].query)
 
 
 def schema(name: str | None = None) -> pl.DataFrame:

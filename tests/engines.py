@@ -13,6 +13,7 @@ import ettlog
 from ettlog import config as settings
 from ettlog import fleet as fleets
 from ettlog.attribute import attribute
+from ettlog.ingest import ingest
 from ettlog.recovery import recoveries
 from ettlog.relations import relations
 from tests.conftest import ROOT
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     Ask = Callable[[str], tuple[Fleet, Fleet]]
 
 FIXTURES = ROOT / "fixtures"
+WHOLE = ("tiny", "messy", "fleet")
+"""Fixtures of which every relation is compared: two small fleets, and torn and odd logs; `every` is all of them."""
 CUT = ("ctr-legacy", "retrieval-base")
 """Models of the example fleet that are asked: one that nothing changed for, one that an optimization reached."""
 
@@ -33,7 +36,7 @@ ANSWERS: dict[str, Callable[[Fleet], Any]] = {
     "advise": ettlog.advise,
     "alerts": ettlog.alerts,
     "at_scale": lambda fleet: ettlog.at_scale(fleet, [64, 1024]),
-    "attribute": lambda fleet: attribute(fleet, window="6mo"),
+    "attribute": lambda fleet: attribute(fleet),
     "check": lambda fleet: fleet.check(),
     "compare": lambda fleet: ettlog.compare(fleet, *CUT),
     "ett": lambda fleet: ettlog.ett(fleet, by="model"),
@@ -60,13 +63,19 @@ def _job(fleet: Fleet) -> str:
 
 
 def logs(name: str, folder: Path) -> Path:
-    """Return the folder of logs of a fixture; of the example fleet those of two models, cut out into `folder`."""
-    if name != "fleet":
+    """Return the folder of logs of a fixture; of the example fleet those of two models, cut out into `folder`, and for
+    `every` those of the other fixtures beside them, with a clock that is moved."""
+    if name not in ("fleet", "every"):
         return FIXTURES / name / "logs"
     for model in CUT:
         shutil.copytree(FIXTURES / "fleet/logs" / model, folder / model)
     for path in (FIXTURES / "fleet/logs").glob("*.*"):
         shutil.copy(path, folder)
+    if name == "every":
+        for other in ("tiny", "messy"):
+            shutil.copytree(FIXTURES / other / "logs", folder / other)
+        with (folder / "ettlog.toml").open("a") as told:  # its last table is [clock]
+            told.write('shifts = { "*finch*" = 3600 }\n')
     return folder
 
 
@@ -75,14 +84,33 @@ def held(lake: Path) -> dict[str, bytes]:
     return {str(path.relative_to(lake)): path.read_bytes() for path in lake.rglob("*") if path.is_file()}
 
 
-def shifted() -> Config:
-    """Return settings that move the clock of one job's log by an hour, and so put views before the facts."""
-    return settings.Config({"clock.shifts": {"*finch*": 3_600_000_000}}, {"clock.shifts": "test"})
+def lake(name: str, folder: Path) -> Path:
+    """Make the lake of a fixture in a folder of its own; `shifted` is the tiny one with a log that begins in 2005."""
+    told = logs("tiny" if name == "shifted" else name, folder / "cut")
+    if name == "shifted":
+        robin = shutil.copytree(told, folder / "logs") / "robin-1b.log"
+        robin.write_text("[2005" + robin.read_text().removeprefix("[2031"))
+        told = folder / "logs"
+    ingest([told], folder / "lake")
+    return folder / "lake"
 
 
-def both(lake: Path, engine: str, config: Config | None = None) -> tuple[Fleet, Fleet]:
-    """Return the fleet of a lake on DuckDB and on an engine."""
-    return fleets.open(lake, config), fleets.open(lake, config, engine)
+def config(name: str) -> Config | None:
+    """Return the settings of a fixture; those of `shifted` move the clock of one job's log by an hour, and so put
+    views before the facts."""
+    moved = {"clock.shifts": {"*finch*": 3_600_000_000}}
+    return settings.Config(moved, {"clock.shifts": "test"}) if name == "shifted" else None
+
+
+def both(name: str, folder: Path, engine: str) -> tuple[Fleet, Fleet]:
+    """Return the fleet of a fixture on DuckDB and on an engine; its lake is made in a folder of its own."""
+    made, told = lake(name, folder), config(name)
+    return fleets.open(made, told), fleets.open(made, told, engine)
+
+
+def otherwise(here: Fleet, there: Fleet) -> list[str]:
+    """Return the answers (ANSWERS) that are others from two fleets."""
+    return [name for name, answer in ANSWERS.items() if not same(answer(here), answer(there))]
 
 
 def differing(here: Fleet, there: Fleet, names: Iterable[str] = ()) -> list[str]:

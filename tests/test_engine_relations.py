@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import ettlog
-from ettlog.ingest import ingest
 from tests import engines
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ettlog.fleet import Fleet
 
 
@@ -23,23 +22,12 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> engines.Ask:
 
     @cache
     def opened(name: str) -> tuple[Fleet, Fleet]:
-        lake = tmp_path_factory.mktemp(name) / "lake"
-        logs = engines.logs("tiny" if name == "shifted" else name, tmp_path_factory.mktemp(f"{name}-logs"))
-        ingest([_stray(logs, lake.parent / "logs") if name == "shifted" else logs], lake)
-        return engines.both(lake, "sail", engines.shifted() if name == "shifted" else None)
+        return engines.both(name, tmp_path_factory.mktemp(name), "sail")
 
     return opened
 
 
-def _stray(logs: Path, copy: Path) -> Path:
-    """Copy logs, and let the first line of one of them be of 2005."""
-    shutil.copytree(logs, copy)
-    robin = copy / "robin-1b.log"
-    robin.write_text("[2005" + robin.read_text().removeprefix("[2031"))
-    return copy
-
-
-@pytest.mark.parametrize("name", ["tiny", "messy", "fleet"])
+@pytest.mark.parametrize("name", engines.WHOLE)
 def test_every_relation_is_the_same_on_sail(name: str, ask: engines.Ask) -> None:
     """No relation, public or a step between, differs in a value, a type or a column; of torn and odd logs neither."""
     here, there = ask(name)
@@ -59,8 +47,7 @@ def test_a_shifted_clock_moves_the_facts_on_the_engine_too(ask: engines.Ask) -> 
 
 def test_every_answer_is_the_same_on_sail(ask: engines.Ask) -> None:
     """Every public function gives the same frames and sentences over a fleet whose relations Sail computed."""
-    here, there = ask("fleet")
-    assert [name for name, answer in engines.ANSWERS.items() if not engines.same(answer(here), answer(there))] == []
+    assert engines.otherwise(*ask("fleet")) == []
 
 
 def test_no_public_answer_is_left_out() -> None:

@@ -67,6 +67,17 @@ def test_facts_seen_where_they_lie_are_those_that_were_copied(bare: Path, monkey
         assert few.equals(many) and few.height
 
 
+@pytest.mark.parametrize("name", ["_island", "_wall", "segment"])
+def test_any_relation_may_be_the_first_that_is_asked_for(name: str, bare: Path, tmp_path: Path) -> None:
+    """Where what it needs is made to be kept, it may come along, and is not made twice."""
+    lake = shutil.copytree(bare, tmp_path / "lake")
+    shutil.rmtree(lake / kept.FOLDER, ignore_errors=True)
+    first = ettlog.open(lake, Config()).table(name)
+    fleet = ettlog.open(lake, Config())
+    fleet.table("ledger")
+    assert first.equals(fleet.table(name))
+
+
 @pytest.mark.parametrize(
     ("name", "rows", "memory_mib", "copies"),
     [

@@ -6,10 +6,12 @@ import ast
 import configparser
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests import sbom
 from tests.conftest import ROOT
@@ -25,6 +27,8 @@ EXCEPT = {
     ("ettlog.engine.session", "socket"): "the address of an engine that the user names with --engine",
 }
 """What is imported all the same, and why."""
+
+NEWER = {"python_version": "3.12", "python_full_version": "3.12.0", "sys_platform": "linux", "extra": ""}
 
 CALLS = {"eval", "exec", "compile", "__import__", "breakpoint", "input"}
 ATTRIBUTES = {("os", "system"), ("os", "popen"), ("os", "execv"), ("os", "execve"), ("os", "fork"), ("os", "spawnv")}
@@ -156,6 +160,32 @@ def test_every_library_that_is_needed_is_named_with_its_reason() -> None:
     assert all(len(row.split(" | ")) == 4 for row in rows.values())
     assert len(wanted) <= MOST_LIBRARIES
     assert f"{MOST_LIBRARIES} libraries" in text
+
+
+def test_what_the_libraries_bring_is_counted() -> None:
+    """SECURITY.md says how many distributions come in all, and how many with the six that all else is built on."""
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    text = " ".join((ROOT / "SECURITY.md").read_text().split("## What ettlog stands on")[1].split())
+    built_on = re.findall(r"`(\w+)`", text.split("Six of them are what ettlog is built on")[1].split(")")[0])
+    whole = brought(parser["options"]["install_requires"].strip().splitlines())
+    assert len(built_on) == 6
+    assert f"bring {len(brought(built_on))} distributions in all, numpy among them" in text
+    rest = whole - brought(built_on)
+    rich, jinja2 = (len(brought([name]) & rest) for name in ("rich", "jinja2"))
+    assert f"bring {len(rest)} more (rich {rich}, jinja2 {jinja2}, the rest themselves)" in text
+    assert f": {len(whole)} in all, {len(whole) + 1} on 3.11." in text
+
+
+def brought(names: Iterable[str]) -> set[str]:
+    """Return these libraries and all that they need on Linux, but for what Python 3.11 alone needs."""
+    found, left = set[str](), [Requirement(name) for name in names]
+    while left:
+        one = left.pop()
+        if plain(one.name) not in found and (one.marker is None or one.marker.evaluate(NEWER)):
+            found.add(plain(one.name))
+            left += map(Requirement, metadata.requires(one.name) or ())
+    return found
 
 
 def plain(name: str) -> str:

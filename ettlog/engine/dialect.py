@@ -51,7 +51,7 @@ def _without_nulls(node: exp.Expr) -> exp.Expr:
     from sqlglot import exp
 
     if isinstance(node, (exp.ArgMin, exp.ArgMax)):
-        known = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))
+        known = exp.Not(this=exp.Is(this=exp.Paren(this=node.this.copy()), expression=exp.Null()))
         node.set("expression", exp.Case().when(known, node.expression))
     return node
 
@@ -104,5 +104,14 @@ def _end_of_text(node: exp.Expr) -> exp.Expr:
     return node
 
 
-REWRITES = (_without_nulls, _wide_sum, _wide_cast, _plain_stamp, _half_even, _end_of_text)
+def _apart(node: exp.Expr) -> exp.Expr:
+    """Put parentheses round what a named window gives before a minus: Spark reads `OVER w - x` as a name `w-x`."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Sub) and isinstance(node.this, exp.Window) and node.this.alias:
+        node.set("this", exp.Paren(this=node.this))
+    return node
+
+
+REWRITES = (_without_nulls, _wide_sum, _wide_cast, _plain_stamp, _half_even, _end_of_text, _apart)
 """All that is mended beyond sqlglot; `tests/test_engine_dialect.py` shows for each what would come out without it."""

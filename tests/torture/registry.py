@@ -106,6 +106,7 @@ AREAS: tuple[Area, ...] = (
     Area("P1", "words planted in logs, looked for in all that is kept or said", "canaries", "inputs", 200, 200),
     Area("H1", "hostile files, names and texts, asked by every command", "hostile_corpus", "inputs", 550, 60),
     Area("S1", "random sequences of actions on logs and lake", "sequences", "executions", 10_000, 40),
+    Area("Q1", "properties, with new examples by the thousand", "properties", "executions", 500_000, 300),
     Area("Z1", "eight fuzz targets", "fuzzing", "executions", 3_000_000, 1_000),
     Area("M-cascade", "the restart cascade changed, one place at a time", "mutation", "mutants", 120, 3),
     Area("M-manifest", "the manifest's code changed", "mutation", "mutants", 100, 3),

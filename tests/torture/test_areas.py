@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.torture import __main__, circumstances, fuzzing, page, results, sequences
+from tests.torture import __main__, circumstances, fuzzing, page, properties, results, sequences
 from tests.torture.nursery import lending
 from tests.torture.outputs import LOADED
 from tests.torture.registry import AREAS, UNITS, Area, Outcome, Run, Scope, memory, run
@@ -167,6 +167,44 @@ def test_fuzzing_goes_on_until_there_were_inputs_enough(tmp_path: Path, monkeypa
     assert (first.counts["executions"], len(first.failures), len(started)) == (2_400_000, 1, 24)
     again = fuzzing.run(scope)
     assert (again.counts["executions"], again.failures, len(started)) == (3_200_000, [], 24 + 1 + 8)
+
+
+SAID = """
+  - during reuse phase (0.01 seconds):
+    - 3 passing, 0 failing, and 0 invalid test cases
+  - during generate phase (2.55 seconds):
+    - 20000 passing, 0 failing, and 8 invalid test cases
+"""
+"""What Hypothesis 6.170 prints; earlier versions say `examples` behind each number."""
+
+
+def test_properties_that_held_are_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three files the second failed: the next run takes it alone; examples of all phases count."""
+    started, profiles = list[str](), set[str]()
+
+    def run(command: list[str], env: dict[str, str], **_how: object) -> subprocess.CompletedProcess[str]:
+        started.append(command[-1])
+        profiles.add(env["HYPOTHESIS_PROFILE"])
+        return subprocess.CompletedProcess(command, int(len(started) == 2), SAID, "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(properties, "files", lambda: ["a.py", "b.py", "c.py"])
+    scope = Scope(tmp_path, full=True, kept=tmp_path / "kept")
+    first = properties.run(scope)
+    assert (first.counts["executions"], len(first.failures), profiles) == (60_009, 1, {"deep"})
+    monkeypatch.setenv("DEEP_MINUTES", "-1")
+    late = properties.run(scope)
+    assert (late.counts["executions"], late.skipped) == (40_006, ["`b.py`: no time was left for it"])
+    monkeypatch.delenv("DEEP_MINUTES")
+    again = properties.run(scope)
+    assert (again.counts["executions"], again.failures, started) == (60_009, [], ["a.py", "b.py", "c.py", "b.py"])
+
+
+def test_every_file_with_a_property_is_tried() -> None:
+    """The list holds a file with one and no other; the machine of lake and logs is area S1."""
+    found = properties.files()
+    assert {"tests/test_clock.py", "tests/test_merge.py"} <= set(found)
+    assert not {"tests/test_lake_machine.py", "tests/test_cli.py", "tests/torture/test_areas.py"} & set(found)
 
 
 def test_the_readme_says_what_the_page_says() -> None:
