@@ -25,6 +25,7 @@ from ettlog.parse.blocks import open_source
 from ettlog.parse.clock import ClockState
 from ettlog.parse.cut import blocks
 from ettlog.parse.engine import engine
+from ettlog.parse.folded import Folded
 from ettlog.parse.format import FormatSet
 from ettlog.parse.parsed import Limits, Parsed, ScanOptions
 from ettlog.parse.pieces import PieceReader, State
@@ -302,7 +303,7 @@ def test_what_is_held_of_a_range_takes_few_bytes_a_step(formats: FormatSet, tmp_
         size = source.size
         reader = PieceReader(partial(Bytes, source.handle), size, engine(formats, options.steps), options)
         found = reader.read(Range(0, 0, 0, size), None)
-    assert sum(call.rows for call in found.calls if isinstance(call, pieces.Folded) and call.steps) == 4000
+    assert sum(call.rows for call in found.calls if isinstance(call, Folded) and call.steps) == 4000
     assert len(pickle.dumps(found)) - len(pickle.dumps(replace(found, calls=[]))) < 16 * 4000
 
 

@@ -17,12 +17,12 @@ import numpy as np
 from ettlog.parse import zones
 from ettlog.parse.block import BlockScan
 from ettlog.parse.book import Book
-from ettlog.parse.chunks import Columns, Narrow, narrow, widened
 from ettlog.parse.clock import ClockState, SourceClock
 from ettlog.parse.clockwork import Told
 from ettlog.parse.cut import SLACK, blocks
 from ettlog.parse.engine import Engine, Source
 from ettlog.parse.facts import Event, Facts, Steps, Undated
+from ettlog.parse.folded import Folded, folded
 from ettlog.parse.parsed import ScanOptions
 from ettlog.parse.ranges import Range
 from ettlog.parse.shapes import Unmatched
@@ -39,28 +39,6 @@ BEFORE = (NULL + 1, -2)
 NEAR = 1 << 18
 """Bytes before a range that its guess is made from: what a line lends to another rarely stands further off, and a
 wrong guess costs time only."""
-
-
-class Folded(NamedTuple):
-    """Steps or undated lines of one block in few bytes: hundreds of these are held, and sent."""
-
-    rows: int
-    columns: tuple[Narrow, ...]
-    steps: bool
-    """They are steps, not undated lines."""
-
-    def unfolded(self) -> Steps | Undated:
-        """Return them as they came."""
-        columns = [widened(column, self.rows) for column in self.columns]
-        if not self.steps:
-            return Undated(*columns)
-        line, ts, clock, pattern, *values = columns
-        return Steps(line, ts, clock, pattern, tuple(values))
-
-
-def _folded(found: Steps | Undated) -> Folded:
-    columns: Columns = (*found[:-1], *found.values) if isinstance(found, Steps) else found
-    return Folded(len(found.line), tuple(map(narrow, columns)), isinstance(found, Steps))
 
 
 Call = list[Event] | Folded | int
@@ -137,12 +115,12 @@ class Recorder(Facts):
     def add_steps(self, steps: Steps) -> None:
         """Keep the steps of one block."""
         if len(steps.line):
-            self.calls.append(_folded(steps))
+            self.calls.append(folded(steps))
 
     def add_undated(self, undated: Undated) -> None:
         """Keep the neighbours of the undated lines of one block."""
         if len(undated.line):
-            self.calls.append(_folded(undated))
+            self.calls.append(folded(undated))
         self.waiting = self.waiting or bool((undated.behind == NULL).any())
 
     def next_dated(self, us: int) -> None:
