@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ettlog.errors import EngineError
 
 SECRET = re.compile(
-    r"(?i)((?:token|password|secret|key|credential)[a-z_]{0,64}\s{0,8}[=:]\s{0,8})[^\s;,&]+"
+    r"(?i)((?:token|password|secret|key|credential)[a-z_]{0,64}+\s{0,8}+[=:]\s{0,8}+)[^\s;,&]+"
     r"|(?<=//)[^/@\s]+@"
 )
 """What looks like a credential in an address or a message: it is not repeated."""
