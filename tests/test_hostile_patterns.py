@@ -49,15 +49,15 @@ def test_the_worst_lines_of_every_pattern_take_linear_time() -> None:
 
 def test_a_slow_machine_is_no_reason_to_refuse_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pattern that takes 7.5 ms is refused at the usual pace, not where the yardstick takes twice its time; one that
-    takes 21 ms is refused however slow the machine is."""
+    takes 10.1 ms is refused however slow the machine is."""
     [pattern, *_] = formats_of.load_all(()).patterns
     tree = format_proof.tree_of(pattern, formats_of.FOLDER)
     told = []
-    for took, looked in ((0.0075, 0.0002), (0.0075, 0.00085), (0.0075, 0.0017), (0.021, 0.0017), (0.021, 9.0)):
+    for took, looked in ((0.0075, 0.0002), (0.0075, 0.00085), (0.0075, 0.0017), (0.0101, 0.0017), (0.0101, 9.0)):
         monkeypatch.setattr(format_time, "_seconds", lambda *_, seconds=took: seconds)
         monkeypatch.setattr(format_time, "_looked", lambda seconds=looked: seconds)
         told.append((format_time.pace(), bool(format_time.too_slow(pattern, tree))))
-    assert told == [(1.0, True), (1.0, True), (2.0, False), (2.0, True), (4.0, True)]
+    assert told == [(1.0, True), (1.0, True), (2.0, False), (2.0, True), (2.0, True)]
 
 
 def test_a_quadratic_search_is_seen() -> None:

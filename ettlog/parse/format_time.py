@@ -19,7 +19,7 @@ KILLER = 1 << 16
 _YARDSTICK, _MEASURED = re.compile(rb"(?:a[0-9])+b"), b"a1" * (KILLER // 2)
 _YARDSTICK_S = 0.00085
 """What one look by the yardstick takes on a slow machine on which every shipped pattern keeps to `MAX_SECONDS`."""
-_MOST_PACE, _TRIES = 4.0, 3
+_MOST_PACE, _TRIES = 2.0, 3
 _SIZES = (*range(4, 64, 4), *(1 << power for power in range(6, 17)))
 """Small ones first: a regex that runs away is caught while it still takes milliseconds."""
 _ROUNDS = 12
@@ -52,7 +52,7 @@ def _slow_machine(pattern: Pattern, unit: tuple[bytes, bytes], size: int, second
 
 
 def pace() -> float:
-    """Return how many times longer than on a slow machine a fixed search takes here and now: 1 at least, 4 at most.
+    """Return how many times longer than on a slow machine a fixed search takes here and now: 1 at least, 2 at most.
 
     On a machine that is slower still, or has others on its core, the same regex takes longer for the same line; it is
     no worse for that.
