@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import importlib
 import json
+from io import BytesIO
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ettlog.parse import jsonl, records
+from ettlog.parse import jsonl, packed, records
 from ettlog.parse.blocks import open_source
 from ettlog.parse.gather import cause_of, exact, shown
 from ettlog.parse.parsed import ScanOptions
@@ -145,6 +146,7 @@ def test_lines_are_cut_as_python_cuts_them(
     """Numbers and texts of lines are those of a split at newlines, and only the last can lack its end."""
     path = tmp_path_factory.mktemp("cut") / "file"
     data = b"\n".join(texts) + (b"\n" if ended and texts else b"")
+    assume(packed.opener(data, BytesIO().read) is None)  # what begins as packed bytes do is unpacked, not cut
     path.write_bytes(data)
     with open_source(path) as source:
         found = list(jsonl.lines(source))

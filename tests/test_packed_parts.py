@@ -123,6 +123,8 @@ DAMAGE: dict[str, tuple[bytes, int | None, str]] = {
     "size.gz": (_flipped(_GZ, _OF_5[1] - 4), 4, "damaged"),
     "deflate.gz": (_flipped(_GZ, _OF_5[1] + 60), 5, "damaged"),
     "said-size.gz": (_flipped(_GZ, _OF_5[1] + 16), None, ""),
+    "magic-only.gz": (b"\x1f\x8b\x08", 0, "ends in the middle"),
+    "magic-only.zst": (b"\x28\xb5\x2f\xfd", 0, "ends in the middle"),
     "cut.gz": (_GZ[: _OF_5[1] + 400], 5, "ends in the middle"),
     "cut-head.gz": (_GZ[: _OF_5[1] + 13], 5, "ends in the middle"),
     "junk.gz": (_GZ[: _OF_5[1]] + b"junk" + _GZ[_OF_5[1] :], 5, "follow the last member"),
