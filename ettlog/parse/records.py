@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
@@ -63,7 +63,13 @@ class Reader(NamedTuple):
         return self._load().read(path, options)
 
     def _load(self) -> _Module:
-        return cast(_Module, import_module(f"ettlog.parse.{self.module}"))
+        return _module(self.module)
+
+
+@cache
+def _module(name: str) -> _Module:
+    """Return the module of a reader; the system of imports takes long to say that it has one."""
+    return cast(_Module, import_module(f"ettlog.parse.{name}"))
 
 
 READERS: tuple[Reader, ...] = (
