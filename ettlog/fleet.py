@@ -11,7 +11,7 @@ from ettlog import clocks, database, fact_files, facts, markup, seams
 from ettlog.errors import LakeError, UsageError
 from ettlog.facts import SHAPES
 from ettlog.keeping import Keeper
-from ettlog.relations import Relation, checks, named, relations, words
+from ettlog.relations import Frames, Relation, checks, named, relations, words
 from ettlog.sink import ident
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Fleet:
     """Facts of a lake that nothing has asked for yet."""
     _keeper: Keeper | None = field(default=None, repr=False)
     _damage: LakeError | None = field(default=None, repr=False)
+    _frames: Frames = field(default_factory=Frames, repr=False, compare=False)
     held: set[str] = field(default_factory=set, repr=False)
     """Facts of a lake that are here before all others: they were taken from what is kept of them."""
 
@@ -174,8 +175,7 @@ class Fleet:
 
     def table(self, name: str) -> pl.DataFrame:
         """Return a relation or a fact table as a frame, in a stable order. Raise UsageError for an unknown name."""
-        frame: pl.DataFrame = self.ordered(name).pl()
-        return frame
+        return self._frames.of(name, lambda: self.ordered(name).pl())
 
     def ordered(self, name: str, table: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return a relation or a fact table as a query of DuckDB, rows in a stable order; or a `table` of its shape."""
@@ -232,8 +232,7 @@ class Fleet:
     def _run_check(self, check: Relation) -> pl.DataFrame:
         import polars as pl
 
-        for need in check.needs:
-            self._compute(need)
+        self.assemble(check.needs)
         frame: pl.DataFrame = self.connection.sql(check.query).pl()
         told = {"check": check.name, "level": check.level, "sentence": check.sentence, "todo": check.todo}
         said = {key: pl.lit(text).alias(key) for key, text in told.items()}
@@ -251,6 +250,7 @@ class Fleet:
             database.copy_in(self.connection, name, part.shape(name), None)
             self._done.add(name)
         database.add(self.connection, name, part.shape(name), part.connection.table(name).to_arrow_table())
+        self._frames.pop(name, None)
 
     def take(self, name: str, query: str = "") -> None:
         """Take a relation from a query over what is here; without a query, one that was put here."""
@@ -272,8 +272,7 @@ class Fleet:
         if self._keeper is not None and self._keeper.give(self, name):
             self._done.add(name)
             return
-        for need in relations()[name].needs:
-            self._compute(need)
+        self.assemble(relations()[name].needs)
         if name not in self._done:  # where a need is kept, all that it was made from may have come with it
             self.take(name, relations()[name].query)
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
 
 SQL_FOLDER = Path(__file__).parent / "sql"
 
@@ -58,3 +63,20 @@ def named(query: str) -> list[str]:
     """Return the relations whose names occur in a query: a few too many do no harm."""
     found = words(query)
     return [name for name in relations() if name in found]
+
+
+SMALL = 20_000
+"""Most rows of a relation that is held as a frame once it was asked for: an answer asks for the same several times."""
+
+
+class Frames(dict[str, "pl.DataFrame"]):
+    """Small relations as the frames that they were asked for."""
+
+    def of(self, name: str, make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """Return the frame of a relation, made where it is not held; what is done to it changes no other one."""
+        frame = self.get(name)
+        if frame is None:
+            frame = make()
+            if frame.height <= SMALL:
+                self[name] = frame
+        return frame.clone()

@@ -31,6 +31,19 @@ def test_a_query_sees_the_relations(one: Fleet) -> None:
     assert one.sql("SELECT job, k, steps FROM start").rows() == [("run", 0, 3)]
 
 
+def test_a_relation_that_is_asked_for_again_is_the_same_and_nobodys_own(one: Fleet) -> None:
+    """What is done to a frame changes no later answer; a large relation is read anew each time."""
+    first = one.table("start")
+    first.insert_column(0, pl.Series("mine", [1]))
+    again = one.table("start")
+    assert "mine" not in again.columns
+    assert again["steps"].to_list() == [3]
+    held = relations.Frames()
+    made = iter(pl.DataFrame({"n": range(rows)}) for rows in (2, 3, relations.SMALL + 1, relations.SMALL + 2))
+    heights = [held.of(name, lambda: next(made)).height for name in ("a", "a", "b", "b", "c", "c")]
+    assert heights == [2, 2, 3, 3, relations.SMALL + 1, relations.SMALL + 2]
+
+
 def test_a_query_takes_parameters(one: Fleet) -> None:
     """Values reach a query as parameters and never as text of it."""
     hostile = "run'; DROP TABLE event; --"
