@@ -1,4 +1,4 @@
-"""What launchers and benchmarks print around a loop that prints little: submitit, LLaMA-Factory, sd-scripts, MLPerf."""
+"""What launchers and benchmarks print around a loop that prints little: submitit, Ray, LLaMA-Factory, MLPerf."""
 
 from __future__ import annotations
 
@@ -116,3 +116,55 @@ def test_iterations_of_litgpt_of_2023_are_micro_batches(tmp_path: Path) -> None:
     told = "iter {} step {}: loss 10.1250, iter time: 412.50ms{} remaining time: 41.25 hours.".format
     lines = (told(6, 1, ""), told(7, 2, " (optimizer.step)"), told(8, 2, ""))
     assert [row["step"] for row in read(tmp_path, *lines).steps.to_pylist()] == [2]
+
+
+def test_saves_and_loads_of_nemo_rl_are_of_the_step_in_the_path_not_of_iteration_zero(tmp_path: Path) -> None:
+    """Megatron counts no iterations under NeMo-RL; the value model beside the policy tells nothing more."""
+    worker = "(MegatronPolicyWorker[rank=0] pid=4242) {}".format
+    lines = (
+        worker(" loading distributed checkpoint from /r/grpo/step_40/policy/weights at iteration 0"),
+        worker("  successfully loaded checkpoint from /r/grpo/step_40/policy/weights [ t 1/1, p 1/1 ] at iteration 0"),
+        "========================= Step 41/100 =========================",
+        "Saving checkpoint for step 41...",
+        worker("saving checkpoint at iteration       0 to /r/grpo/tmp_step_41/policy/weights in torch_dist format"),
+        worker(
+            "  successfully saved checkpoint from iteration       0 to /r/grpo/tmp_step_41/policy/weights [ t 1/1 ]"
+        ),
+        worker("saving checkpoint at iteration       0 to /r/grpo/tmp_step_41/value/weights in torch_dist format"),
+        worker("  successfully saved checkpoint from iteration       0 to /r/grpo/tmp_step_41/value/weights [ t 1/1 ]"),
+        "========================= Step 42/100 =========================",
+    )
+    found = read(tmp_path, *lines)
+    assert [(row["kind"], row["step"]) for row in found.events.to_pylist()] == [
+        ("restore_begin", 40), ("restore_end", 40), ("save_blocking", 41), ("save_written", 41),
+    ]  # fmt: skip
+    assert [row["step"] for row in found.steps.to_pylist()] == [40, 41]
+
+
+def test_a_worker_group_that_ray_train_starts_again_is_the_next_start(tmp_path: Path) -> None:
+    """What the failure policy decides ends the first one; its size is the world size of each."""
+    group = "(TrainController pid=4242) Started training worker group of size 8: "
+    found = read(tmp_path, group, "(TrainController pid=4242) [FailurePolicy] RETRY", group)
+    assert [(row["launch"], row["kind"], row["world"]) for row in found.events.to_pylist()] == [
+        (1, "launch", 8), (1, "failure", None), (2, "launch", 8),
+    ]  # fmt: skip
+
+
+def test_batches_of_wenet_are_no_steps_and_its_epochs_are(tmp_path: Path) -> None:
+    """Checkpoints number the epochs from 0; what the other ranks print of a cross-validation is its end."""
+    told = "2031-03-09 0{}:{}:00,125 {}".format
+    lines = []
+    for epoch in range(2):
+        lines += [
+            told(8 + epoch, "05", f"DEBUG TRAIN Batch {epoch}/100 loss 9.5 loss_att 8.5 loss_ctc 9.7 lr 0.0004 rank 0"),
+            told(
+                8 + epoch, "50", f"DEBUG CV Batch {epoch}/0 loss 2.5 loss_att 2.1 loss_ctc 3.7 history loss 2.9 rank 1"
+            ),
+            told(8 + epoch, "55", f"INFO Epoch {epoch} CV info cv_loss 7.625"),
+            told(8 + epoch, "56", f"INFO Checkpoint: save to checkpoint exp/conformer/{epoch}.pt"),
+        ]
+    found = read(tmp_path, *lines)
+    assert [row["step"] for row in found.steps.to_pylist()] == [0, 1]
+    assert [row["kind"] for row in found.events.to_pylist()] == [
+        "heartbeat", "evaluation_begin", "evaluation_end", "save_written",
+    ] * 2  # fmt: skip
