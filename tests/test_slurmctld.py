@@ -59,6 +59,10 @@ def test_a_failed_resume_ends_an_attempt_and_the_next_waits_from_there(tmp_path:
         ("preempted JobId=55 has been killed to reclaim resources for JobId=60", "PREEMPTED", "preempted"),
         ("Batch JobId=55 missing from batch node m7 (not found), Requeuing job", "REQUEUED", "failure of node m7"),
         ("_job_signal: 9 of running JobId=55 successful 0x8004", "CANCELLED", "cancelled"),
+        ("_job_signal: 9 of configuring JobId=55 successful", "CANCELLED", "cancelled"),
+        ("job_signal: 9 of running JobId=55 successful 0x8008", "PREEMPTED", "preempted"),
+        ("job_time_limit: inactivity time limit reached for JobId=55", "TIMEOUT", "inactive"),
+        ("job_time_limit: Preemption GraceTime reached JobId=55", "PREEMPTED", "preempted"),
     ],
 )
 def test_ends_and_their_causes(tmp_path: Path, line: str, state: str, reason: str) -> None:
@@ -103,6 +107,30 @@ def test_submission_and_cancellation_while_waiting(tmp_path: Path) -> None:
     assert (cancelled["state"], cancelled["start_us"]) == ("CANCELLED", None)
     assert cancelled["end_us"] - cancelled["submit_us"] == 20_014_000
     assert (waiting["state"], waiting["start_us"], waiting["end_us"]) == ("PENDING", None, None)
+
+
+@pytest.mark.parametrize("line", ["10 of running JobId=55 successful 0x1", "9 of running JobId=55 successful 0x1"])
+def test_a_signal_that_ends_no_job(tmp_path: Path, line: str) -> None:
+    """A warning to save, and a kill of the steps alone: the job goes on until its own end."""
+    (row,) = rows(tmp_path, START, f"_job_signal: {line}", "_job_complete: JobId=55 WEXITSTATUS 0")
+    assert (row["state"], row["end_us"]) == ("COMPLETED", us("2031-04-05T06:00:20.014"))
+
+
+def test_a_request_without_nodes_waits(tmp_path: Path) -> None:
+    """An interactive job that finds no free node is submitted; hardware is given by the line that names it."""
+    asked = "sched: _slurm_rpc_allocate_resources JobId=55 NodeList=(null) usec=600"
+    (row,) = rows(tmp_path, asked, START, "_job_complete: JobId=55 WEXITSTATUS 0")
+    assert (row["submit_us"], row["start_us"]) == (us("2031-04-05T06:00:00"), us("2031-04-05T06:00:10.007"))
+    assert (row["node"], row["cpus"], row["partition"]) == ("m7", 96, "big")
+    (row,) = rows(tmp_path, asked.replace("(null)", "m7"))
+    assert row["submit_us"] == row["start_us"] == us("2031-04-05T06:00:00")
+
+
+def test_nodes_that_had_to_boot_are_ready_when_the_controller_says_so(tmp_path: Path) -> None:
+    """A job's own processes begin when its nodes are configured; one told of before it starts is no instant of it."""
+    ready = "job_time_limit: Configuration for JobId=55 complete"
+    (row,) = rows(tmp_path, ready.replace("55", "9"), START, ready, ready)
+    assert row["ready_us"] == us("2031-04-05T06:00:20.014")
 
 
 def test_ids_of_arrays_and_heterogeneous_jobs(tmp_path: Path) -> None:
