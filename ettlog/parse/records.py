@@ -90,6 +90,7 @@ READERS: tuple[Reader, ...] = (
     Reader("lsf", "lsf", b"", (b'"JOB_', b'"EVENT_ADRSV_FINISH"')),
     Reader("pbs", "pbs", b"", (b";",)),
     Reader("pbs_qstat", "pbs_qstat", b"", (b"    Job_Name = ",)),
+    Reader("pbs_json", "pbs_json", _JSON, (b'"Jobs"',)),
     Reader("sge", "sge", b"", (b":",)),
     Reader("qacct", "qacct", b"", (b"qsub_time",)),
     Reader(
