@@ -88,6 +88,7 @@ READERS: tuple[Reader, ...] = (
     Reader("slurm_jobcomp", "slurm_jobcomp", b"", (b"JobState=", b'"@submit"')),
     Reader("scontrol", "scontrol", b"", (b"JobState=",)),
     Reader("lsf", "lsf", b"", (b'"JOB_', b'"EVENT_ADRSV_FINISH"')),
+    Reader("lsf_history", "lsf_history", b"", (b": Submitted from host <",)),
     Reader("pbs", "pbs", b"", (b";",)),
     Reader("pbs_qstat", "pbs_qstat", b"", (b"    Job_Name = ",)),
     Reader("pbs_json", "pbs_json", _JSON, (b'"Jobs"',)),
