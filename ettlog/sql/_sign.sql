@@ -70,14 +70,16 @@ weighed AS (
   FROM told
 ),
 so_far AS (
-  SELECT *, max(CASE WHEN own THEN at_us END) OVER w AS failed_us, min(CASE WHEN own THEN pos END) OVER w AS failed_pos,
-    max(CASE WHEN says = 'kill' THEN pos END) OVER w AS killed_pos
+  SELECT *, min(CASE WHEN own THEN pos END) OVER w AS failed_pos, max(CASE WHEN says = 'kill' THEN pos END) OVER w AS killed_pos,
+    max(CASE WHEN own AND dated THEN pos END) OVER w AS dated_pos, max(CASE WHEN own AND dated THEN at_us END) OVER w AS dated_us,
+    max(CASE WHEN own AND NOT dated THEN pos END) OVER w AS undated_pos
   FROM weighed
   WINDOW w AS (PARTITION BY gid ORDER BY pos ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 ),
 answered AS (
   -- srun and torchrun end what is left of their step when one of its processes fails; a person who cancels is not that fast
-  SELECT *, says = 'cancelled' AND coalesce(at_us - failed_us <= 60000000 AND killed_pos > failed_pos, FALSE) AS aftermath
+  SELECT *, says = 'cancelled' AND coalesce(killed_pos > failed_pos, FALSE)
+    AND coalesce(undated_pos > coalesce(dated_pos, 0) OR at_us - dated_us <= 60000000, FALSE) AS aftermath
   FROM so_far
 )
 SELECT gid, stream, kind, at_us, dated, cause, evidence, pos, CASE WHEN aftermath THEN 'kill' ELSE says END AS says,
