@@ -150,6 +150,20 @@ def test_stamps_with_an_offset_and_without_a_year(tmp_path: Path) -> None:
     assert row["clock"] == "date_nominal"
 
 
+@pytest.mark.parametrize("day", ["Apr  5 06:{}:00", "2031-04-05T06:{}:00+0000", "2031-04-05T06:{}:00.000000+00:00"])
+def test_the_controller_may_write_to_the_log_of_its_system(tmp_path: Path, day: str) -> None:
+    """Lines of other services lie between its own."""
+    lines = [
+        f"{day.format('00')} head1 systemd[1]: Started Slurm controller daemon.\n",
+        f"{day.format('01')} head1 slurmctld[4242]: slurmctld: {START}\n",
+        f"{day.format('31')} head1 slurmctld[4242]: _job_complete: JobId=55 WEXITSTATUS 0\n",
+    ]
+    parsed = read(tmp_path / "journal.log", "slurmctld", "".join(lines), year_hint=2031, zone="UTC")
+    (row,) = jobs(parsed)
+    assert (row["start_us"], row["end_us"]) == (us("2031-04-05T06:01:00"), us("2031-04-05T06:31:00"))
+    assert parsed.lines == {"matched": 2, "unmatched": 1}
+
+
 def test_one_attempt_in_accounting_and_in_the_log_is_counted_once(tmp_path: Path) -> None:
     """Whole seconds there and milliseconds here are one attempt: 8 GPUs for 30 s; the log gives the cause."""
     folder = tmp_path / "logs"

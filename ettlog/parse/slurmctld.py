@@ -21,7 +21,13 @@ NAME = "slurmctld"
 MAX_LINE, NODES = 1 << 16, 10_000
 SUBMIT, START, READY, END, NOTE = "submit", "start", "ready", "end", "note"
 _JOB = r"JobI[dD]=(?P<id>\d{1,18}(?:_(?:\d{1,18}|\*)|\+\d{1,9})?)(?:\((?P<raw>\d{1,18})\))?"
-_STAMP = re.compile(r"(?:slurmctld: )?\[(?P<stamp>[^\]\n]{8,40})\] ?(?:\[[^\]]{0,40}\] )?(?P<rest>.*)\Z", re.S)
+_JOURNAL = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.,]{8,18}(?:Z|[+-]\d\d:?\d\d)?)"
+"""Stamps of the system's own log, where the controller has no file: by default without a year and a zone."""
+_STAMP = re.compile(
+    r"(?:slurmctld: )?\[(?P<stamp>[^\]\n]{8,40})\] ?(?:\[[^\]]{0,40}\] )?(?P<rest>.*)\Z"
+    rf"|(?P<day>{_JOURNAL}) \S{{1,255}} slurmctld\[\d{{1,9}}\]: (?:slurmctld: )?(?P<told>.*)\Z",
+    re.S,
+)
 _LEVEL = re.compile(r"(?:(?:fatal|error|debug\d?|info|verbose):\s+){1,3}")
 
 
@@ -91,7 +97,9 @@ OF_NODES = (
 _OF_INTEREST = re.compile(rb"JobI[dD]=|update_node: |POWER: |powering down |[Nn]odes? \S+ not re")
 """Most lines of a controller are about other things."""
 _KNOWN = re.compile(
-    rb"^(?:slurmctld: )?\[[^\]\n]{8,40}\] ?(?:(?:error|debug\d?|info): +)?(?:_slurm_rpc_\w+: "
+    rb"^(?:(?:slurmctld: )?\[[^\]\n]{8,40}\] ?|"
+    + _JOURNAL.encode()
+    + rb" \S{1,255} slurmctld\[\d{1,9}\]: (?:slurmctld: )?)(?:(?:error|debug\d?|info): +)?(?:_slurm_rpc_\w+: "
     rb"|sched: (?:Allocate|_slurm_rpc_\w+:?) JobI[dD]=|sched/backfill: |backfill: |_?job_complete: |requeue job JobI"
     rb"|Requeuing JobI|POWER: |update_node: node "
     rb"|slurmctld version |Time limit exhausted for JobI|[Pp]reempted JobI)"
@@ -100,7 +108,12 @@ _KNOWN = re.compile(
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
     """Tell by its first lines whether a file is a log of Slurm's controller."""
-    return any(_KNOWN.match(line) for line in head.split(b"\n") if line[:1] in (b"[", b"s"))
+    own, journal = head.lstrip()[:1] in (b"[", b"s"), b" slurmctld[" in head
+    return (own or journal) and any(
+        _KNOWN.match(line)
+        for line in head.split(b"\n")
+        if (own and line[:1] in (b"[", b"s")) or (journal and b" slurmctld[" in line[:300])
+    )
 
 
 def read(path: Path, options: ScanOptions) -> Parsed:
@@ -148,16 +161,16 @@ class _Reader:
         match = _STAMP.match(text)
         if match is None:
             return UNMATCHED if line.ended else TORN
-        rest = _LEVEL.sub("", match["rest"], count=1)
+        rest = _LEVEL.sub("", match["rest"] or match["told"] or "", count=1)
         for message in MESSAGES if "JobI" in rest else ():
             found = message.pattern.match(rest)
             if found:
-                at = self._instant(match["stamp"])
+                at = self._instant(match["stamp"] or match["day"])
                 return self._job(line.number, at, message, found, rest) if at else BAD_TIME
         for kind, pattern in OF_NODES:
             found = pattern.match(rest)
             if found:
-                return self._node(line.number, self._instant(match["stamp"]), kind, found.groupdict())
+                return self._node(line.number, self._instant(match["stamp"] or match["day"]), kind, found.groupdict())
         return UNMATCHED
 
     def _instant(self, stamp: str) -> Instant | None:
