@@ -59,6 +59,10 @@ def test_a_failed_resume_ends_an_attempt_and_the_next_waits_from_there(tmp_path:
         ("preempted JobId=55 has been killed to reclaim resources for JobId=60", "PREEMPTED", "preempted"),
         ("Batch JobId=55 missing from batch node m7 (not found), Requeuing job", "REQUEUED", "failure of node m7"),
         ("_job_signal: 9 of running JobId=55 successful 0x8004", "CANCELLED", "cancelled"),
+        ("_job_signal: 9 of configuring JobId=55 successful", "CANCELLED", "cancelled"),
+        ("job_signal: 9 of running JobId=55 successful 0x8008", "PREEMPTED", "preempted"),
+        ("job_time_limit: inactivity time limit reached for JobId=55", "TIMEOUT", "inactive"),
+        ("job_time_limit: Preemption GraceTime reached JobId=55", "PREEMPTED", "preempted"),
     ],
 )
 def test_ends_and_their_causes(tmp_path: Path, line: str, state: str, reason: str) -> None:
@@ -105,6 +109,30 @@ def test_submission_and_cancellation_while_waiting(tmp_path: Path) -> None:
     assert (waiting["state"], waiting["start_us"], waiting["end_us"]) == ("PENDING", None, None)
 
 
+@pytest.mark.parametrize("line", ["10 of running JobId=55 successful 0x1", "9 of running JobId=55 successful 0x1"])
+def test_a_signal_that_ends_no_job(tmp_path: Path, line: str) -> None:
+    """A warning to save, and a kill of the steps alone: the job goes on until its own end."""
+    (row,) = rows(tmp_path, START, f"_job_signal: {line}", "_job_complete: JobId=55 WEXITSTATUS 0")
+    assert (row["state"], row["end_us"]) == ("COMPLETED", us("2031-04-05T06:00:20.014"))
+
+
+def test_a_request_without_nodes_waits(tmp_path: Path) -> None:
+    """An interactive job that finds no free node is submitted; hardware is given by the line that names it."""
+    asked = "sched: _slurm_rpc_allocate_resources JobId=55 NodeList=(null) usec=600"
+    (row,) = rows(tmp_path, asked, START, "_job_complete: JobId=55 WEXITSTATUS 0")
+    assert (row["submit_us"], row["start_us"]) == (us("2031-04-05T06:00:00"), us("2031-04-05T06:00:10.007"))
+    assert (row["node"], row["cpus"], row["partition"]) == ("m7", 96, "big")
+    (row,) = rows(tmp_path, asked.replace("(null)", "m7"))
+    assert row["submit_us"] == row["start_us"] == us("2031-04-05T06:00:00")
+
+
+def test_nodes_that_had_to_boot_are_ready_when_the_controller_says_so(tmp_path: Path) -> None:
+    """A job's own processes begin when its nodes are configured; one told of before it starts is no instant of it."""
+    ready = "job_time_limit: Configuration for JobId=55 complete"
+    (row,) = rows(tmp_path, ready.replace("55", "9"), START, ready, ready)
+    assert row["ready_us"] == us("2031-04-05T06:00:20.014")
+
+
 def test_ids_of_arrays_and_heterogeneous_jobs(tmp_path: Path) -> None:
     """The number in brackets is the key of an array task and of a part."""
     found = rows(tmp_path, START.replace("55", "55_3(58)"), START.replace("55", "50+1(51)"))
@@ -120,6 +148,20 @@ def test_stamps_with_an_offset_and_without_a_year(tmp_path: Path) -> None:
     assert row["start_us"] == us("2031-04-05T06:00:00")
     (row,) = jobs(read(path, "slurmctld", f"[Apr 05 06:00:00] {START}\n"))
     assert row["clock"] == "date_nominal"
+
+
+@pytest.mark.parametrize("day", ["Apr  5 06:{}:00", "2031-04-05T06:{}:00+0000", "2031-04-05T06:{}:00.000000+00:00"])
+def test_the_controller_may_write_to_the_log_of_its_system(tmp_path: Path, day: str) -> None:
+    """Lines of other services lie between its own."""
+    lines = [
+        f"{day.format('00')} head1 systemd[1]: Started Slurm controller daemon.\n",
+        f"{day.format('01')} head1 slurmctld[4242]: slurmctld: {START}\n",
+        f"{day.format('31')} head1 slurmctld[4242]: _job_complete: JobId=55 WEXITSTATUS 0\n",
+    ]
+    parsed = read(tmp_path / "journal.log", "slurmctld", "".join(lines), year_hint=2031, zone="UTC")
+    (row,) = jobs(parsed)
+    assert (row["start_us"], row["end_us"]) == (us("2031-04-05T06:01:00"), us("2031-04-05T06:31:00"))
+    assert parsed.lines == {"matched": 2, "unmatched": 1}
 
 
 def test_one_attempt_in_accounting_and_in_the_log_is_counted_once(tmp_path: Path) -> None:

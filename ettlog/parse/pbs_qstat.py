@@ -75,40 +75,44 @@ class _Reader:
         """Make a row of the job that is open."""
         if self._job:
             pairs = (_PAIR.match(line) for line in self._lines)
-            outcome = self._take({found[1]: found[2] for found in pairs if found})
+            told = {found[1]: found[2] for found in pairs if found}
+            outcome = take(self.facts, self._attempts, self._begin, self._job, told)
             self.facts.count(TORN if outcome == BAD_RECORD and not self._ended else outcome, lines=self._count)
         self._job, self._size, self._lines = "", 0, []
 
-    def _take(self, told: dict[str, str]) -> str:
-        state = told.get("job_state", "")[:1]
-        if not state or "ctime" not in told:
-            return BAD_RECORD
-        ended = state in _ENDED
-        clock, pairs = self._pairs(told, ended)
-        if "start" in pairs and "end" in pairs and int(pairs["end"]) < int(pairs["start"]):
-            return BAD_TIME
-        kind = ("E" if "start" in pairs else "D") if ended else "S" if state in _RUNNING else "Q"
-        fields = pbs.row(pbs.Line(self._begin, None, kind, self._job, pairs))
-        if self._attempts.again(self._job, fields["start_us"], None):
-            return DUPLICATE
-        self.facts.alloc(self._begin, "job", clock, **fields)
-        return MATCHED
 
-    def _pairs(self, told: dict[str, str], ended: bool) -> tuple[str, dict[str, str]]:
-        """Return the clock of the times and the values under the names that the accounting gives them."""
-        pairs = {key: value for key, value in told.items() if "." in key or key in _KEPT}
-        pairs |= {name: told[key] for key, name in _NAMES.items() if key in told}
-        pairs["user"] = told.get("Job_Owner", "").partition("@")[0]
-        clock = "none"
-        for name, keys in _TIMES.items():
-            if name == "end" and not ended:
-                continue
-            last = ("mtime",) if name == "end" and "Exit_status" in pairs else ()
-            words = next((told[key] for key in (*keys, *last) if key in told), "")
-            at = self.facts.local(words) if words else None
-            if at is not None and at.us is not None:
-                clock, pairs[name] = at.clock, str(at.us // SECOND)
-        return clock, pairs
+def take(facts: Facts, attempts: Attempts, begin: int, job: str, told: dict[str, str]) -> str:
+    """Make a row of what the server tells of a job, from line `begin` on, and return the outcome of its lines."""
+    state = told.get("job_state", "")[:1]
+    if not state or "ctime" not in told:
+        return BAD_RECORD
+    ended = state in _ENDED
+    clock, pairs = _pairs(facts, told, ended)
+    if "start" in pairs and "end" in pairs and int(pairs["end"]) < int(pairs["start"]):
+        return BAD_TIME
+    kind = ("E" if "start" in pairs else "D") if ended else "S" if state in _RUNNING else "Q"
+    fields = pbs.row(pbs.Line(begin, None, kind, job, pairs))
+    if attempts.again(job, fields["start_us"], None):
+        return DUPLICATE
+    facts.alloc(begin, "job", clock, **fields)
+    return MATCHED
+
+
+def _pairs(facts: Facts, told: dict[str, str], ended: bool) -> tuple[str, dict[str, str]]:
+    """Return the clock of the times and the values under the names that the accounting gives them."""
+    pairs = {key: value for key, value in told.items() if "." in key or key in _KEPT}
+    pairs |= {name: told[key] for key, name in _NAMES.items() if key in told}
+    pairs["user"] = told.get("Job_Owner", "").partition("@")[0]
+    clock = "none"
+    for name, keys in _TIMES.items():
+        if name == "end" and not ended:
+            continue
+        last = ("mtime",) if name == "end" and "Exit_status" in pairs else ()
+        words = next((told[key] for key in (*keys, *last) if key in told), "")
+        at = facts.local(words) if words else None
+        if at is not None and at.us is not None:
+            clock, pairs[name] = at.clock, str(at.us // SECOND)
+    return clock, pairs
 
 
 _KEPT = ("exec_host", "exec_vnode", "exec_gpus", "Exit_status", "run_count")

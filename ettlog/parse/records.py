@@ -94,14 +94,16 @@ READERS: tuple[Reader, ...] = (
     Reader("slurm_jobcomp", "slurm_jobcomp", b"", (b"JobState=", b'"@submit"')),
     Reader("scontrol", "scontrol", b"", (b"JobState=",)),
     Reader("lsf", "lsf", b"", (b'"JOB_', b'"EVENT_ADRSV_FINISH"')),
+    Reader("lsf_history", "lsf_history", b"", (b": Submitted from host <",)),
     Reader("pbs", "pbs", b"", (b";",)),
     Reader("pbs_qstat", "pbs_qstat", b"", (b"    Job_Name = ",)),
+    Reader("pbs_json", "pbs_json", _JSON, (b'"Jobs"',)),
     Reader("sge", "sge", b"", (b":",)),
     Reader("qacct", "qacct", b"", (b"qsub_time",)),
     Reader(
         "slurmctld",
         "slurmctld",
-        b"[s",
+        b"",
         (
             b"sched", b"_slurm_rpc_", b"backfill: ", b"job_complete: ", b"equeu", b"POWER: ", b"update_node: node ",
             b"slurmctld version ", b"Time limit exhausted for JobI", b"reempted JobI",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ettlog.parse import blocks, columns, sacct_table
+from ettlog.parse import blocks, columns, sacct_csv, sacct_table
 from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.sacct_lines import MAX_RECORD, Joiner, Layout, Record, Repeats, find_layout
 from ettlog.parse.sacct_rows import ASSUMED, Rows
@@ -19,7 +19,7 @@ HEAD = 1 << 16
 def sniff(head: bytes, options: ScanOptions) -> bool:
     """Tell by its first bytes whether a file is scheduler accounting that this reader knows."""
     known = find_layout(head, options.sacct_fields, options.sacct_delimiter)
-    return known is not None or sacct_table.find(head) is not None
+    return known is not None or sacct_table.find(head) is not None or sacct_csv.find(head) is not None
 
 
 def read(path: Path, options: ScanOptions) -> Parsed:
@@ -32,7 +32,7 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     with blocks.open_source(path, budget=options.limits.output) as source:
         lines = _Lines(source)
         head = lines.head()
-        table = sacct_table.find(head)
+        table = sacct_table.find(head) or sacct_csv.find(head)
         layout = table.layout if table else find_layout(head, options.sacct_fields, options.sacct_delimiter)
         rows = Rows(layout or Layout(("jobid",), b"|", False, b""), options.zone)
         joiner, repeats = Joiner(rows.layout), Repeats()

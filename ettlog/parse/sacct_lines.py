@@ -109,15 +109,20 @@ def _by_header(line: bytes, told: str | None) -> Layout | None:
     trailing = names[-1] == "" and len(names) > 2
     names = names[:-1] if trailing else names
     names = list(plain(names)) if line.isupper() else names  # as squeue writes them
-    known = sum(name in KNOWN for name in names)
-    if (
-        len(names) < 2
-        or known < 0.6 * len(names)
-        or not {"jobid", "jobidraw"} & set(names)
-        or delimiter.isspace() > (delimiter == b"\t")
-    ):
+    if delimiter.isspace() > (delimiter == b"\t") or not _known(names):
         return None
     return Layout(tuple(names), delimiter, trailing, line)
+
+
+def of_names(cells: list[bytes], delimiter: bytes, header: bytes) -> Layout | None:
+    """Return the layout of records under these names, or None where they are not those of `sacct`."""
+    names = [cell.decode("ascii", "replace").lower() for cell in cells]
+    return Layout(tuple(names), delimiter, False, header) if _known(names) else None
+
+
+def _known(names: list[str]) -> bool:
+    known = sum(name in KNOWN for name in names)
+    return len(names) >= 2 and known >= 0.6 * len(names) and bool({"jobid", "jobidraw"} & set(names))
 
 
 HEADER_BYTES = 1 << 14

@@ -19,9 +19,15 @@ from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME = "slurmctld"
 MAX_LINE, NODES = 1 << 16, 10_000
-SUBMIT, START, END, NOTE = "submit", "start", "end", "note"
+SUBMIT, START, READY, END, NOTE = "submit", "start", "ready", "end", "note"
 _JOB = r"JobI[dD]=(?P<id>\d{1,18}(?:_(?:\d{1,18}|\*)|\+\d{1,9})?)(?:\((?P<raw>\d{1,18})\))?"
-_STAMP = re.compile(r"(?:slurmctld: )?\[(?P<stamp>[^\]\n]{8,40})\] ?(?:\[[^\]]{0,40}\] )?(?P<rest>.*)\Z", re.S)
+_JOURNAL = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.,]{8,18}(?:Z|[+-]\d\d:?\d\d)?)"
+"""Stamps of the system's own log, where the controller has no file: by default without a year and a zone."""
+_STAMP = re.compile(
+    r"(?:slurmctld: )?\[(?P<stamp>[^\]\n]{8,40})\] ?(?:\[[^\]]{0,40}\] )?(?P<rest>.*)\Z"
+    rf"|(?P<day>{_JOURNAL}) \S{{1,255}} slurmctld\[\d{{1,9}}\]: (?:slurmctld: )?(?P<told>.*)\Z",
+    re.S,
+)
 _LEVEL = re.compile(r"(?:(?:fatal|error|debug\d?|info|verbose):\s+){1,3}")
 
 
@@ -41,9 +47,12 @@ def _message(kind: str, does: str, state: str | None, pattern: str) -> Message:
 
 MESSAGES = (
     _message("submitted", SUBMIT, None, r"_slurm_rpc_submit_batch_(?:pack_|het_)?job: JOB "),
+    # asked for by salloc or srun; without nodes it waits, and another line tells when it gets them
+    _message("submitted", SUBMIT, None, r"(?:sched: )?_slurm_rpc_allocate_resources:? JOB NodeList=\(null\)"),
     _message(
         "allocate", START, None,
-        r"(?:sched|backfill)\S*: (?:Allocate|_slurm_rpc_allocate_resources|\S*_start_job: Started|Started) JOB"
+        r"(?:sched|backfill)\S*: "
+        r"(?:Allocate|(?P<asked>_slurm_rpc_allocate_resources:?)|\S*_start_job: Started|Started) JOB"
         r"(?: in (?P<partition>\S+))?(?: (?:on |NodeList=)(?P<nodes>\S+))?(?: #CPUs=(?P<cpus>\d{1,9}))?"
         r"(?: Partition=(?P<queue>\S+))?",
     ),
@@ -66,7 +75,15 @@ MESSAGES = (
     _message("complete", END, "FAILED", r"_?job_complete: JOB WTERMSIG (?P<signal>\d{1,3})"),
     _message("complete", END, "COMPLETED", r"_?job_complete: JOB done"),
     _message("time_limit", END, "TIMEOUT", r"Time limit exhausted for JOB"),
-    _message("cancelled", END, "CANCELLED", r"_?job_signal: \d+ of (?:running|pending|suspended) JOB successful"),
+    _message("inactive", END, "TIMEOUT", r"(?:\w+: )?inactivity time limit reached for JOB"),
+    _message("preempted", END, "PREEMPTED", r"(?:\w+: )?Preemption GraceTime reached JOB"),
+    # only signal 9 ends a job, and that only where its state says so: 1 is running, 4 cancelled, 8 preempted
+    _message("preempted", END, "PREEMPTED", r"_?job_signal: 9 of running JOB successful 0x[0-9a-f]{0,7}8\b"),
+    _message("cancelled", END, "CANCELLED", r"_?job_signal: 9 of \w+ JOB successful(?! 0x[0-9a-f]{0,7}1\b)"),
+    _message("signal", NOTE, None, r"_?job_signal: \d+ of \w+ JOB "),
+    _message("ready", READY, None, r"(?:\w+: )?Configuration for JOB (?:is )?complete"),
+    _message("completing", NOTE, None, r"cleanup_completing: JOB completion process took "),
+    _message("prolog_failed", NOTE, None, r"Prolog launch failure, JOB"),
     _message("kill_request", NOTE, None, r"_slurm_rpc_kill_job2?: REQUEST_KILL_JOB JOB"),
     _message("power", NOTE, None, r"POWER: .*\bJOB"),
 )  # fmt: skip
@@ -80,15 +97,23 @@ OF_NODES = (
 _OF_INTEREST = re.compile(rb"JobI[dD]=|update_node: |POWER: |powering down |[Nn]odes? \S+ not re")
 """Most lines of a controller are about other things."""
 _KNOWN = re.compile(
-    rb"^(?:slurmctld: )?\[[^\]\n]{8,40}\] ?(?:(?:error|debug\d?|info): +)?(?:sched: Allocate JobI[dD]=|_slurm_rpc_\w+: "
-    rb"|sched/backfill: |backfill: |_?job_complete: |requeue job JobI|Requeuing JobI|POWER: |update_node: node "
+    rb"^(?:(?:slurmctld: )?\[[^\]\n]{8,40}\] ?|"
+    + _JOURNAL.encode()
+    + rb" \S{1,255} slurmctld\[\d{1,9}\]: (?:slurmctld: )?)(?:(?:error|debug\d?|info): +)?(?:_slurm_rpc_\w+: "
+    rb"|sched: (?:Allocate|_slurm_rpc_\w+:?) JobI[dD]=|sched/backfill: |backfill: |_?job_complete: |requeue job JobI"
+    rb"|Requeuing JobI|POWER: |update_node: node "
     rb"|slurmctld version |Time limit exhausted for JobI|[Pp]reempted JobI)"
 )
 
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
     """Tell by its first lines whether a file is a log of Slurm's controller."""
-    return any(_KNOWN.match(line) for line in head.split(b"\n") if line[:1] in (b"[", b"s"))
+    own, journal = head.lstrip()[:1] in (b"[", b"s"), b" slurmctld[" in head
+    return (own or journal) and any(
+        _KNOWN.match(line)
+        for line in head.split(b"\n")
+        if (own and line[:1] in (b"[", b"s")) or (journal and b" slurmctld[" in line[:300])
+    )
 
 
 def read(path: Path, options: ScanOptions) -> Parsed:
@@ -115,6 +140,7 @@ class _Attempt:
     nodes: str | None = None
     cpus: int | None = None
     restarts: int = 0
+    ready: int | None = None
     ended: int | None = None
     """The instant at which the attempt before this one ended."""
 
@@ -135,16 +161,16 @@ class _Reader:
         match = _STAMP.match(text)
         if match is None:
             return UNMATCHED if line.ended else TORN
-        rest = _LEVEL.sub("", match["rest"], count=1)
+        rest = _LEVEL.sub("", match["rest"] or match["told"] or "", count=1)
         for message in MESSAGES if "JobI" in rest else ():
             found = message.pattern.match(rest)
             if found:
-                at = self._instant(match["stamp"])
+                at = self._instant(match["stamp"] or match["day"])
                 return self._job(line.number, at, message, found, rest) if at else BAD_TIME
         for kind, pattern in OF_NODES:
             found = pattern.match(rest)
             if found:
-                return self._node(line.number, self._instant(match["stamp"]), kind, found.groupdict())
+                return self._node(line.number, self._instant(match["stamp"] or match["day"]), kind, found.groupdict())
         return UNMATCHED
 
     def _instant(self, stamp: str) -> Instant | None:
@@ -172,6 +198,9 @@ class _Reader:
             self._keep(_Attempt(number, name, raw, at.clock, submit=at.us))
         elif message.does == START:
             self._started(number, at, name, raw, cells)
+        elif message.does == READY:
+            if job is not None and job.start is not None and job.ready is None:
+                job.ready = at.us
         elif message.does == END and job is not None:
             self._ended(job, at, message, cells)
         elif message.does == END:
@@ -192,7 +221,8 @@ class _Reader:
         before = self._jobs.get(raw)
         if before is not None and before.start is not None:
             return  # the allocation is told of again
-        submit = None if before is None else before.submit
+        # what asks for hardware and gets it at once did not wait
+        submit = before.submit if before is not None else at.us if cells.get("asked") else None
         job = _Attempt(number, name, raw, at.clock, submit=submit, start=at.us)
         job.restarts = 0 if before is None else before.restarts
         job.partition = cells.get("partition") or cells.get("queue")
@@ -237,7 +267,7 @@ class _Reader:
             job.line, "job", job.clock, id=job.id, raw=job.raw, partition=job.partition, cpus=job.cpus,
             node=job.nodes if one else None, nodes=1 if one else None,
             state=state or ("RUNNING" if job.start is not None else "PENDING"), reason=why, submit_us=job.submit,
-            start_us=job.start, end_us=end, restarts=job.restarts,
+            start_us=job.start, ready_us=job.ready, end_us=end, restarts=job.restarts,
             exit_code=int(code) if code else None, exit_signal=int(signal) if signal else None,
         )  # fmt: skip
 

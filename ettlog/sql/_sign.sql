@@ -8,7 +8,8 @@
 -- cause: cause it names
 -- evidence: path and line
 -- pos: order of the lines of the start
--- says: the kind, with exit codes read: exit_ok, failure or victim; survived where steps follow
+-- says: the kind, with exit codes read: exit_ok, failure or victim; survived where steps follow; kill for a cancellation
+-- that answers a failure
 -- signs: whether it is a sign of a failure
 -- own: whether it is a failure of the start's own
 -- A line of failure that a step line follows was no failure of the start, nor is an exception that Python ignores. -15, -9 and
@@ -60,10 +61,27 @@ told AS (
   WHERE e.kind IN ('train_end', 'exit_ok', 'exit_planned', 'exit_code', 'failure', 'interrupt', 'signal', 'kill', 'cancelled',
       'time_limit', 'preempted', 'node_failure')
     AND NOT (e.kind = 'kill' AND coalesce(e.line BETWEEN l.restart_line AND coalesce(l.line, e.line), FALSE))
+),
+weighed AS (
+  SELECT *,
+    -- what fails behind a signal without a cause of its own fails because of it
+    says = 'failure' AND NOT coalesce(coalesce(cause, 'other') = 'other'
+      AND pos > min(CASE WHEN says = 'signal' THEN pos END) OVER (PARTITION BY gid), FALSE) AS own
+  FROM told
+),
+so_far AS (
+  SELECT *, min(CASE WHEN own THEN pos END) OVER w AS failed_pos, max(CASE WHEN says = 'kill' THEN pos END) OVER w AS killed_pos,
+    max(CASE WHEN own AND dated THEN pos END) OVER w AS dated_pos, max(CASE WHEN own AND dated THEN at_us END) OVER w AS dated_us,
+    max(CASE WHEN own AND NOT dated THEN pos END) OVER w AS undated_pos
+  FROM weighed
+  WINDOW w AS (PARTITION BY gid ORDER BY pos ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+),
+answered AS (
+  -- srun and torchrun end what is left of their step when one of its processes fails; a person who cancels is not that fast
+  SELECT *, says = 'cancelled' AND coalesce(killed_pos > failed_pos, FALSE)
+    AND coalesce(undated_pos > coalesce(dated_pos, 0) OR at_us - dated_us <= 60000000, FALSE) AS aftermath
+  FROM so_far
 )
-SELECT gid, stream, kind, at_us, dated, cause, evidence, pos, says,
-  says IN ('failure', 'victim', 'kill', 'interrupt', 'signal', 'preempted', 'node_failure') AS signs,
-  -- what fails behind a signal without a cause of its own fails because of it
-  says = 'failure' AND NOT coalesce(coalesce(cause, 'other') = 'other'
-    AND pos > min(CASE WHEN says = 'signal' THEN pos END) OVER (PARTITION BY gid), FALSE) AS own
-FROM told
+SELECT gid, stream, kind, at_us, dated, cause, evidence, pos, CASE WHEN aftermath THEN 'kill' ELSE says END AS says,
+  aftermath OR says IN ('failure', 'victim', 'kill', 'interrupt', 'signal', 'preempted', 'node_failure') AS signs, own
+FROM answered
