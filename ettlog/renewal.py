@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ettlog import database, fact_files, strays, touched
 from ettlog.sink import ident
+from ettlog.splice import Carried
 from ettlog.touched import GIVEN, HELD, OF_LOG, OF_START, WAS
 
 if TYPE_CHECKING:
@@ -114,29 +115,40 @@ def _of_sources(fleet: Fleet, part: Fleet) -> None:
 _NUMBERS = """
 WITH was AS (SELECT DISTINCT gid, job, k FROM was_launch), now AS (SELECT DISTINCT gid, job, k FROM launch)
 """
-_CLEAN = "(SELECT job FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL))"
+_BOTH = "SELECT o.gid AS was, n.gid AS now FROM was AS o JOIN now AS n ON n.job = o.job AND n.k = o.k"
+_CLEAN = "SELECT job FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL)"
 
 
-def carry(fleet: Fleet, wanted: Iterable[str]) -> None:
-    """Take the rows of jobs that did not change from what is kept, and leave in `every` the jobs that did."""
-    con = fleet.connection
-    if all(fact_files.keep(con, name, _NUMBERS + "SELECT " + _renumbered(fleet, name)) for name in wanted):
-        for name in wanted:
+def carry(fleet: Fleet, earlier: Index, wanted: Iterable[str]) -> Carried | None:
+    """Leave in `every` the jobs that changed, and take the rows of all others from what is kept: at once where these do
+    not begin with the job, else when they are asked for. None, and nothing is taken, where that cannot be.
+    """
+    con, lake = fleet.connection, fleet.lake
+    assert lake is not None
+    types = {name: earlier.files[name].types for name in wanted}
+    mixed = [name for name in wanted if "job" not in types[name]]
+    found = None
+    if all(fact_files.keep(con, name, _NUMBERS + "SELECT " + _renumbered(fleet, name)) for name in mixed):
+        for name in mixed:
             fleet.take(name)
+        files = {name: earlier.path(lake.path, name) for name in types if name not in mixed}
+        jobs = con.sql(_CLEAN).to_arrow_table().column("job").combine_chunks()
+        found = Carried(files, types, jobs, con.sql(_NUMBERS + _BOTH).to_arrow_table())
         con.execute("DELETE FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL)")
     else:  # all jobs are made anew
-        for name in wanted:
+        for name in mixed:
             con.execute("DROP TABLE IF EXISTS " + ident(name))
     con.execute("DROP TABLE changed")
     for name in {*wanted, *KEPT}:
         con.execute(("DROP VIEW " if name in ONCE or name not in KEPT else "DROP TABLE ") + ident(WAS + name))
+    return found
 
 
 def _renumbered(fleet: Fleet, name: str) -> str:
     """Return what follows SELECT for the kept rows of a relation that stay, starts numbered as they are now."""
     columns = database.types(fleet.connection, WAS + name)
     if "gid" not in columns:
-        return "* FROM " + WAS + name + " WHERE job IN " + _CLEAN
+        return "* FROM " + WAS + name + " WHERE job IN (" + _CLEAN + ")"
     values = ", ".join("n.gid" if column == "gid" else "w." + ident(column) for column in columns)
-    now = " AS w JOIN was AS o ON o.gid = w.gid JOIN now AS n ON n.job = o.job AND n.k = o.k WHERE o.job IN "
-    return values + " FROM " + WAS + name + now + _CLEAN
+    now = " AS w JOIN was AS o ON o.gid = w.gid JOIN now AS n ON n.job = o.job AND n.k = o.k WHERE o.job IN ("
+    return values + " FROM " + WAS + name + now + _CLEAN + ")"
