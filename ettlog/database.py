@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ _FOREIGN = re.compile("INTERVAL|UNION|VARIANT|BIGNUM|GEOMETRY|TIME_NS")
 """Types, also inside of others, that Polars does not hold."""
 ATTACHED = "snapshot"
 """Name under which a database file is attached."""
+ORDER = ("job", "begin_us", "at_us", "at", "k", "start", "path", "line", "step")
+"""Columns that rows are ordered by before all others."""
 
 
 def connect(
@@ -159,6 +161,13 @@ def add(con: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, str], t
     present = set(table.column_names)
     values = [f"{ident(column) if column in present else 'NULL'}::{kind}" for column, kind in columns.items()]
     con.from_arrow(table).project(", ".join(values)).insert_into(name)
+
+
+def ordering(columns: Iterable[str]) -> str:
+    """Return what rows with these columns are ordered by, as a text for SQL."""
+    columns = [*columns]
+    first = [column for column in ORDER if column in columns]
+    return ", ".join(ident(column) for column in [*first, *(c for c in columns if c not in first)])
 
 
 def types(con: duckdb.DuckDBPyConnection, name: str) -> dict[str, str]:

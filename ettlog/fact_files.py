@@ -98,19 +98,23 @@ def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[str], *, cop
     if not paths:
         database.copy_in(con, name, columns, None)
         return
-    read = _parquet(con, paths, alike=alike)
+    read = _parquet(con, paths[:1] if alike and not copied else paths, alike=alike)
     present = set(read.columns)
     casts = [
         f"{ident(column) if column in present else 'NULL'}::{kind} AS {ident(column)}"
         for column, kind in columns.items()
         if column != "key"
     ]
-    facts = read.project(", ".join(["parse_filename(filename, true) AS key", *casts]))
-    if not copied:
-        facts.create_view(name)
-        return
-    database.copy_in(con, name, {column: columns[column] for column in facts.columns}, None)
+    told = ", ".join(["parse_filename(filename, true) AS key", *casts])
     try:
+        if not copied:
+            # as text: each step of a query that is built by calls looks at all files again
+            options = ", filename = true, hive_partitioning = false, union_by_name = " + str(not alike).lower() + ")"
+            listed = "[" + ", ".join(map(database.quoted, paths)) + "]"
+            con.execute("CREATE VIEW " + ident(name) + " AS SELECT " + told + " FROM read_parquet(" + listed + options)
+            return
+        facts = read.project(told)
+        database.copy_in(con, name, {column: columns[column] for column in facts.columns}, None)
         facts.insert_into(name)
     except duckdb.Error as error:
         raise _unreadable(paths, error) from error

@@ -12,7 +12,6 @@ from ettlog.errors import LakeError, UsageError
 from ettlog.facts import SHAPES
 from ettlog.keeping import Keeper
 from ettlog.relations import Frames, Relation, checks, named, relations, words
-from ettlog.sink import ident
 
 if TYPE_CHECKING:
     import duckdb
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
     from ettlog.config import Config
     from ettlog.lake import Lake
-
-_ORDER = ("job", "begin_us", "at_us", "at", "k", "start", "path", "line", "step")
-"""Columns that rows are ordered by before all others."""
 
 
 def open(  # noqa: A001 - the name of the public call
@@ -180,9 +176,7 @@ class Fleet:
     def ordered(self, name: str, table: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return a relation or a fact table as a query of DuckDB, rows in a stable order; or a `table` of its shape."""
         columns = self.shape(name)
-        first = [column for column in _ORDER if column in columns]
-        keys = [ident(column) for column in [*first, *(c for c in columns if c not in first)]]
-        return self.connection.table(table or name).order(", ".join(keys))
+        return self.connection.table(table or name).order(database.ordering(columns))
 
     def shape(self, name: str) -> dict[str, str]:
         """Return column and SQL type of a relation or a fact table. Raise UsageError for an unknown name."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ettlog import database, fact_files, kept, kept_write, portions, renewal
+from ettlog import database, fact_files, kept, kept_write, portions, renewal, splice
 from ettlog.config import FLAG
 from ettlog.relations import checks, relations
 from ettlog.renewal import EVENTS
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ettlog.config import Config
     from ettlog.fleet import Fleet
     from ettlog.lake import Lake
+    from ettlog.splice import Carried
 
 ROWS = tuple(f"_{name}" for name in ("walk", "line", "pass", "swing", "work", "piece"))
 """Relations with a row for every step line, and steps between: made anew where an answer needs them, never kept."""
@@ -66,9 +67,19 @@ class Keeper:
             return False
         if self.index is None:
             self.index = kept.Index("")
-            portions.assemble(fleet, names(), earlier=self._earlier())
-            self._write(fleet)
-            return True
+            carried = portions.assemble(fleet, names(), earlier=self._earlier())
+            written = self._write(fleet, carried)
+            if carried is None:
+                return True
+            if written is None:
+                if lost := splice.settle(fleet, carried):
+                    portions.assemble(fleet, lost)
+                self._write(fleet, None)
+                return True
+            splice.end(fleet.connection, carried)
+            self.index = written
+            if name not in carried.files:
+                return True
         if name not in self.index.files:
             return False
         path, types = self.index.path(self.lake.path, name), self.index.files[name].types
@@ -87,12 +98,17 @@ class Keeper:
         lines = sum(file.rows for name, _, file in self.lake.state.listed() if name == "step")
         return kept.earlier(self.lake.path, self.base) if lines > kept.RENEW_LINES else None
 
-    def _write(self, fleet: Fleet) -> None:
-        if self.may_write:
-            kept.write(self.lake, self.digest, self._writings(fleet), self.base)
+    def _write(self, fleet: Fleet, carried: Carried | None) -> kept.Index | None:
+        if not self.may_write:
+            return None
+        return kept.write(self.lake, self.digest, self._writings(fleet, carried), self.base)
 
-    def _writings(self, fleet: Fleet) -> Iterator[kept_write.Writing]:
+    def _writings(self, fleet: Fleet, carried: Carried | None) -> Iterator[kept_write.Writing]:
         for name in names():
+            if carried and name in carried.files:
+                whole = splice.rows(fleet.connection, carried, name)
+                yield kept_write.Writing(name, carried.types[name], whole.to_reader)
+                continue
             rows = fleet.ordered(name)
             yield kept_write.Writing(name, fleet.shape(name), rows.to_arrow_reader)
         read = fact_files.as_read(fleet.connection, EVENTS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ettlog import database, fact_files, facts, renewal, seams, shifts
+from ettlog import database, fact_files, facts, renewal, seams, shifts, splice
 from ettlog.relations import relations
 from ettlog.sink import ident
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ettlog.fleet import Fleet
     from ettlog.kept import Index
+    from ettlog.splice import Carried
 
 LINES = "_walk"
 """The relation that reads every step line."""
@@ -49,28 +50,38 @@ def lines(memory_mib: int) -> int:
     return min(max((memory_mib << 19) // BYTES_PER_LINE, FEWEST), MOST)
 
 
-def assemble(fleet: Fleet, names: Iterable[str], most: int | None = None, earlier: Index | None = None) -> None:
+def assemble(
+    fleet: Fleet, names: Iterable[str], most: int | None = None, earlier: Index | None = None
+) -> Carried | None:
     """Compute relations: those behind the step lines in portions of at most `most` lines, or of one job.
 
-    Of jobs that are what they were in `earlier`, kept relations of other sources, the rows are taken from there.
+    Of jobs that are what they were in `earlier`, kept relations of other sources, the rows are taken from there: of
+    those relations that are returned, only the other rows are there yet.
     """
     names = tuple(names)
     most = most or lines(fleet.memory_mib)
     if _few(fleet, most) and earlier is None:
         fleet.assemble(names)
-        return
+        return None
     wanted = [name for name in names if name in behind()]
     needed = _needed(fleet)
-    renews = earlier is not None and renewal.begin(fleet, earlier, wanted, needed)
+    known = earlier if earlier and renewal.begin(fleet, earlier, wanted, needed) else None
     fleet.assemble([*(name for name in names if name not in behind()), *needed, "_launch", "_held"])
     fleet.connection.execute(_EVERY)
-    if renews:
-        renewal.carry(fleet, wanted)
+    carried = renewal.carry(fleet, known, wanted) if known else None
+    later = [*carried.files] if carried else []
+    if carried:
+        splice.begin(fleet.connection, carried)
+    here = [name for name in wanted if name not in later]
     for part in _parts(fleet, most, needed):
         part.assemble(wanted)
-        for name in wanted:
+        for name in here:
             fleet.add(name, part)
-    fleet.assemble(wanted)  # where nothing changed, or no job is there
+        for name in later:
+            rows = part.connection.table(name).to_arrow_table()
+            database.add(fleet.connection, splice.NEW + name, part.shape(name), rows)
+    fleet.assemble(here)  # where nothing changed, or no job is there
+    return carried
 
 
 def parts(fleet: Fleet, most: int | None = None) -> Iterator[Fleet]:

@@ -1,16 +1,18 @@
-"""Kept relations renewed: of jobs that new sources do not touch, the rows behind the step lines stay what they were.
+"""Kept relations renewed: of jobs that new sources do not touch, the rows stay what they were.
 
-What the relations behind the step lines read of a job is compared with what they read before, row by row. Where it is
-the same, and so are settings, SQL and engine, their rows are the same; starts alone are numbered anew.
+What the relations behind the step lines read of a job is the same where no source of its names is another
+(`touched.py`), nor what schedulers say of it. Then, where settings, SQL and engine are the same too, so are their rows;
+starts alone are numbered anew.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ettlog import database, fact_files, strays
-from ettlog.lifecycle import COMPILATION
+from ettlog import database, fact_files, strays, touched
 from ettlog.sink import ident
+from ettlog.splice import Carried
+from ettlog.touched import GIVEN, HELD, OF_LOG, OF_START, WAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,24 +20,23 @@ if TYPE_CHECKING:
     from ettlog.fleet import Fleet
     from ettlog.kept import Index
 
-OF_JOB = ("launch", "mark", "_placed", "_held", "_lone", "_adrift", COMPILATION)
-"""What they read that has a column `job`; one relation bears the name of a component."""
-READ = (*OF_JOB, "_stream", "_again", "_stepped", "_ramp", "_ran", "step")
-"""All that they read, beside the vocabulary."""
+READ = ("launch", "_held", "_ran", "_again", *OF_START, *HELD, "_stream", "_stepped", "_ramp", "step")
+"""All that the relations behind the step lines read, beside the vocabulary."""
 OF_SOURCE = ("_stepped", "_ramp")
 """What is made of the step lines of one source alone."""
 FACTS = ("event", "step")
 """What these read."""
 EVENTS = "event"
 """The fact table that is kept beside the relations, as one file: a day later the lake has thousands to open."""
-KEPT = tuple(sorted({*READ, *OF_SOURCE, "_seam", "source", "skew"} - {"step"}))
+KEPT = tuple(sorted({*READ, *GIVEN, *OF_LOG, "_seam", "skew"} - {"event", "step"}))
 """What must be kept to renew."""
-WAS = "was_"
-"""Before the name of a table: as it was kept."""
+ONCE = (*OF_START, *HELD, "_again")
+"""What of it is read once, from its file; the rest is compared."""
 
 
 def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[str]) -> bool:
-    """Load what is compared, and take the ends of step lines of sources that are still there; False where it cannot be.
+    """Make all that the step lines are read with, of kept rows where nothing touches them; leave in `changed` the jobs
+    of which it is another. False where it cannot be.
 
     It cannot be where a clock is shifted, or launches are counted otherwise over the files of a log: step lines that
     did not change may then have other instants, or belong to another launch.
@@ -46,10 +47,8 @@ def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[
         return False
     for name in sorted(read):
         path, told = earlier.path(fleet.lake.path, name), earlier.files[name].types
-        types = {column: kind for column, kind in told.items() if name != "mark" or column not in _OF_EVENT}
-        # what is compared is read several times, the rest once
-        bring = fact_files.load if name in KEPT else fact_files.show
-        if not bring(fleet.connection, WAS + name, path, types):
+        bring = fact_files.load if name in KEPT and name not in ONCE else fact_files.show
+        if not bring(fleet.connection, WAS + name, path, told):
             return False
     part = _new(fleet)
     _take_events(fleet, earlier, part)
@@ -58,7 +57,7 @@ def begin(fleet: Fleet, earlier: Index, wanted: Iterable[str], needed: Iterable[
     if stays:
         _of_sources(fleet, part)
     part.connection.close()
-    return stays
+    return stays and touched.remake(fleet)
 
 
 def _stays(fleet: Fleet) -> bool:
@@ -95,8 +94,10 @@ def _take_events(fleet: Fleet, earlier: Index, part: Fleet) -> None:
         return
     con = fleet.connection
     if fact_files.load(con, EVENTS, earlier.path(fleet.lake.path, EVENTS), file.types):
-        gone = "DELETE FROM event WHERE key NOT IN (SELECT unnest(?::VARCHAR[]))"
-        con.execute(gone, [[*fleet.lake.state.owners]])
+        sources = con.execute("SELECT key FROM was_source").fetchall()
+        gone = [key for (key,) in sources if key not in fleet.lake.state.owners]
+        if gone:
+            con.execute("DELETE FROM event WHERE key IN (SELECT unnest(?::VARCHAR[]))", [gone])
         database.add(con, EVENTS, file.types, part.connection.table(EVENTS).to_arrow_table())
         fleet.held.add(EVENTS)
 
@@ -111,64 +112,43 @@ def _of_sources(fleet: Fleet, part: Fleet) -> None:
         fleet.connection.execute("INSERT INTO " + ident(name) + " SELECT *" + kept)
 
 
-_FED = """
-SELECT DISTINCT l.job, s.key, s.path, s.stream, s.part_no, s.launches_before, s.name
-FROM was__stream AS s JOIN was_launch AS l ON l.stream = s.stream
-"""
-_OF_KEY = ("path", "stream", "part_no")
-"""Columns that follow from the key of a source: `_FED` compares them once for each source, not for each event."""
-_OF_EVENT = ("rank", "node", "step", "target", "duration_us", "world", "code", "cause", "name")
-"""Columns of `mark` that are those of its event: with key and line these follow from the content of the source."""
-_AGAIN = """
-SELECT DISTINCT l.job, a.*
-FROM was__again AS a JOIN was__stream AS s ON s.key = a.key JOIN was_launch AS l ON l.stream = s.stream
-"""
-_RAN = "SELECT DISTINCT h.job, r.* FROM was__ran AS r JOIN was__held AS h ON h.raw = r.raw"
 _NUMBERS = """
 WITH was AS (SELECT DISTINCT gid, job, k FROM was_launch), now AS (SELECT DISTINCT gid, job, k FROM launch)
 """
-_DIFFER = """
-INSERT INTO changed SELECT DISTINCT job FROM (
-  SELECT * EXCLUDE (n) FROM (SELECT *, 1 AS n FROM ({now}) UNION ALL SELECT *, -1 FROM ({was}))
-  GROUP BY ALL HAVING sum(n) <> 0
-)
-"""
-"""The jobs of rows that are not as often on both sides: one pass, a fifth of the time of EXCEPT ALL both ways."""
-_CLEAN = "(SELECT job FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL))"
+_BOTH = "SELECT o.gid AS was, n.gid AS now FROM was AS o JOIN now AS n ON n.job = o.job AND n.k = o.k"
+_CLEAN = "SELECT job FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL)"
 
 
-def carry(fleet: Fleet, wanted: Iterable[str]) -> None:
-    """Take the rows of jobs that did not change from what is kept, and leave in `every` the jobs that did."""
-    con = fleet.connection
-    con.execute("CREATE TEMP TABLE changed (job VARCHAR)")
-    told = ["SELECT " + _columns(fleet, name) + " FROM " + WAS + name for name in OF_JOB]
-    for was in (*told, _FED, _AGAIN, _RAN):
-        now = was.replace(WAS, "")
-        con.execute(_DIFFER.format(now=now, was=was))
-    if all(fact_files.keep(con, name, _NUMBERS + "SELECT " + _renumbered(fleet, name)) for name in wanted):
-        for name in wanted:
+def carry(fleet: Fleet, earlier: Index, wanted: Iterable[str]) -> Carried | None:
+    """Leave in `every` the jobs that changed, and take the rows of all others from what is kept: at once where these do
+    not begin with the job, else when they are asked for. None, and nothing is taken, where that cannot be.
+    """
+    con, lake = fleet.connection, fleet.lake
+    assert lake is not None
+    types = {name: earlier.files[name].types for name in wanted}
+    mixed = [name for name in wanted if "job" not in types[name]]
+    found = None
+    if all(fact_files.keep(con, name, _NUMBERS + "SELECT " + _renumbered(fleet, name)) for name in mixed):
+        for name in mixed:
             fleet.take(name)
+        files = {name: earlier.path(lake.path, name) for name in types if name not in mixed}
+        jobs = con.sql(_CLEAN).to_arrow_table().column("job").combine_chunks()
+        found = Carried(files, types, jobs, con.sql(_NUMBERS + _BOTH).to_arrow_table())
         con.execute("DELETE FROM every WHERE job NOT IN (SELECT job FROM changed WHERE job IS NOT NULL)")
     else:  # all jobs are made anew
-        for name in wanted:
+        for name in mixed:
             con.execute("DROP TABLE IF EXISTS " + ident(name))
-    for name in ("changed", *(WAS + name for name in KEPT)):
-        con.execute("DROP TABLE " + ident(name))
-    for name in {*wanted} - {*KEPT}:
-        con.execute("DROP VIEW " + ident(WAS + name))
-
-
-def _columns(fleet: Fleet, name: str) -> str:
-    """Return the columns of a table but for the number of the start over all jobs, and what a source alone decides."""
-    told = (*_OF_KEY, *_OF_EVENT) if name == "mark" else _OF_KEY if "key" in fleet.shape(name) else ()
-    return ", ".join(ident(column) for column in fleet.shape(name) if column not in ("gid", *told))
+    con.execute("DROP TABLE changed")
+    for name in {*wanted, *KEPT}:
+        con.execute(("DROP VIEW " if name in ONCE or name not in KEPT else "DROP TABLE ") + ident(WAS + name))
+    return found
 
 
 def _renumbered(fleet: Fleet, name: str) -> str:
     """Return what follows SELECT for the kept rows of a relation that stay, starts numbered as they are now."""
     columns = database.types(fleet.connection, WAS + name)
     if "gid" not in columns:
-        return "* FROM " + WAS + name + " WHERE job IN " + _CLEAN
+        return "* FROM " + WAS + name + " WHERE job IN (" + _CLEAN + ")"
     values = ", ".join("n.gid" if column == "gid" else "w." + ident(column) for column in columns)
-    now = " AS w JOIN was AS o ON o.gid = w.gid JOIN now AS n ON n.job = o.job AND n.k = o.k WHERE o.job IN "
-    return values + " FROM " + WAS + name + now + _CLEAN
+    now = " AS w JOIN was AS o ON o.gid = w.gid JOIN now AS n ON n.job = o.job AND n.k = o.k WHERE o.job IN ("
+    return values + " FROM " + WAS + name + now + _CLEAN + ")"

@@ -48,7 +48,7 @@ LAYERS = (
     }
     | {"held", "beginnings", "together", "kept_write", "bulk"},
     {"fleet", "relations", "facts", "clocks", "shifts", "database", "snapshot_read", "redact", "engine", "keeping"}
-    | {"fact_files", "seams", "strays", "portions", "renewal"},
+    | {"fact_files", "seams", "strays", "portions", "renewal", "touched", "splice"},
     {"cascade", "registry", "simulate"},
     {"ett", "ett_sums", "ett_lost", "ett_bounds", "attribute", "tables", "views_terms"}
     | {"check", "jobs", "joins", "timeline", "status", "support", "explain", "lacks"}

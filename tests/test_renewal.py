@@ -8,14 +8,16 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 import ettlog
-from ettlog import kept, portions, renewal
+from ettlog import kept, portions, renewal, touched
+from ettlog.fleet import Fleet
 from ettlog.ingest import IngestOptions, ingest
+from ettlog.relations import relations
 from tests.conftest import ROOT
 from tests.ingesting import tree
-from tests.tables import Log, fleet
 
 ALONE = IngestOptions(workers=1)
 LOGS = ROOT / "fixtures/tiny/logs"
@@ -105,17 +107,64 @@ def test_a_kept_file_that_cannot_be_read_renews_nothing(tmp_path: Path) -> None:
     assert tree(lake / kept.FOLDER) == rebuilt(lake, tmp_path / "all")
 
 
-def test_what_is_not_compared_of_a_mark_is_as_its_event_has_it() -> None:
-    """Key, line and kind tell the event; of it these columns are taken as they are, whatever they hold."""
-    dice, log = random.Random(1), Log("a")
-    log.say(0, "launch", world=8)
-    for at in range(200):
-        told = {column: dice.choice([None, "x", "y"]) for column in ("node", "cause", "name")}
-        numbers = {column: dice.choice([None, -1, 7, 10**6]) for column in renewal._OF_EVENT if column not in told}
-        log.say(
-            dice.choice([None, at]), dice.choice(["restart", "save_commit", "compile", "failure"]), **told, **numbers
-        )
-    asked = fleet(log)
-    names = ", ".join(("key", "line", "kind", *renewal._OF_EVENT))
-    assert asked.table("mark").height == 201
-    assert asked.sql(f"SELECT {names} FROM mark EXCEPT ALL SELECT {names} FROM event").is_empty()
+def test_what_is_made_anew_of_touched_names_reads_their_sources_only() -> None:
+    """A relation on the way to marks and places of starts that reads something else would lack it there."""
+    given = {*touched.GIVEN, "step", "_held", "lifecycle_kind"}
+    waiting, read = [*touched.OF_LOG, *touched.OF_START, *touched.HELD, "launch"], set[str]()
+    while waiting:
+        needs = {*relations()[waiting.pop()].needs}
+        read |= needs
+        waiting += needs - given
+    assert given <= read
+    assert not read & {"alloc", "allocation", "setting", "_named", "_resumed", "_now", "_joined"}
+
+
+def test_accounting_that_comes_later_changes_jobs_whose_logs_are_what_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their starts are made a second time, of the names that no changed source bears, and all bytes are right."""
+    turns: list[int] = []
+    real = touched._part
+
+    def spied(fleet: Fleet, turn: int) -> Fleet:
+        part = real(fleet, turn)
+        turns.append(part.table("launch").height)
+        return part
+
+    monkeypatch.setattr(touched, "_part", spied)
+    logs, lake, files = tmp_path / "logs", tmp_path / "lake", flocks()
+    logs.mkdir()
+    for day in (False, True):
+        for name in files:
+            if ("sacct" in name) is day:
+                (logs / name).write_bytes(files[name])
+        ingest([logs], lake, options=ALONE)
+        ettlog.open(lake).table("job")
+    assert len(turns) == 2 and turns[0] == 0 < turns[1]
+    assert tree(lake / kept.FOLDER) == rebuilt(lake, tmp_path / "all")
+
+
+def test_a_log_of_two_names_and_the_members_of_a_sweep_are_touched_together() -> None:
+    """Names that one log bears, one after the other, and a name with numbers behind it go with the one that changed."""
+    con = duckdb.connect()
+    con.execute(
+        "CREATE TABLE _stream (key VARCHAR, stream VARCHAR, name VARCHAR);"
+        "CREATE TABLE touched (stem VARCHAR, turn BIGINT)"
+    )
+    rows = [
+        ("1", "u", "a"),
+        ("2", "u", "b"),
+        ("3", "v", "b#2"),
+        ("4", "v", "c"),
+        ("5", "w", "d"),
+        ("6", "x", "c#2#3"),
+        ("7", "y", "#c"),
+    ]
+    con.executemany("INSERT INTO _stream VALUES (?, ?, ?)", rows)
+    con.execute("CREATE VIEW was__stream AS SELECT * FROM _stream")
+    con.execute(touched._KIN)
+    con.execute("INSERT INTO touched VALUES ('a', 1)")
+    while con.execute(touched._MORE, {"turn": 1}).fetchall()[0][0]:
+        pass
+    stems = con.execute("SELECT DISTINCT key FROM kin JOIN touched ON touched.stem = kin.stem ORDER BY key").fetchall()
+    assert stems == [("1",), ("2",), ("3",), ("4",), ("6",)]

@@ -350,7 +350,7 @@ def test_every_text_column_has_a_rule() -> None:
     assert texts <= RULES.keys()
 
 
-MAKING = {"portions", "renewal"}
+MAKING = {"portions", "renewal", "touched"}
 """Modules that make relations of large lakes, and name those that others are made of."""
 
 
