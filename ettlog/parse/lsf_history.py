@@ -36,7 +36,7 @@ _GIVEN = re.compile(
     r"(?:\d{1,9} Task\(s\) on Host\(s\)|to|on)(?: \d{1,9} Hosts/Processors)? "
     r"(?P<hosts>(?:(?:\d{1,6}\*)?<[^>]{1,255}>,? ?)+)"
 )
-_HOST = re.compile(r"<(?:(\d{1,6})\*)?([^>]{1,255})>")
+_HOST = re.compile(r"<(?:(\d{1,6})\*)?([^<>]{1,255}+)>")
 _END = re.compile(
     r"(?P<done>Done successfully|Completed <done>)|Exited with exit code (?P<code>\d{1,5})"
     r"|Exited by signal (?P<signal>\d{1,3})|Exited\b|Completed <exit>"
