@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from importlib import import_module
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 import ettlog
-from ettlog import sink
 from ettlog.errors import EttlogError
 
 if TYPE_CHECKING:
@@ -86,8 +84,12 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that `args` begin with; a usage error names the nearest one."""
-        near = difflib.get_close_matches(args[0], list(COMMANDS), n=1)
         if args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            from ettlog import sink
+
+            near = difflib.get_close_matches(args[0], list(COMMANDS), n=1)
             hint = f" Did you mean {near[0]!r}?" if near else f" Commands: {', '.join(COMMANDS)}."
             ctx.fail(f"No such command {sink.display(args[0])!r}.{hint}")
         return super().resolve_command(ctx, args)
@@ -163,6 +165,8 @@ def _left_alone() -> int:
 
 
 def _say(message: str, code: int) -> int:
+    from ettlog import sink
+
     click.echo(f"ettlog: {sink.paragraph(message)}", err=True)
     return code
 
@@ -179,6 +183,7 @@ def _unexpected(kind: type[BaseException], value: BaseException, trace: Tracebac
     """Report a defect of ettlog itself in four parts; with -vv, its traceback too."""
     import traceback
 
+    from ettlog import sink
     from ettlog.parse.redaction import redact_text
 
     frames = traceback.extract_tb(trace)
