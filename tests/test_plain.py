@@ -45,23 +45,6 @@ def test_a_long_table_is_what_rich_makes_of_it(
         assert ("\x1b[1m" in quick) == ("\x1b[1m" in slow) == (colours and header)
 
 
-@pytest.mark.parametrize("header", [True, False])
-@pytest.mark.parametrize("odd", ["", "two\nlines", "a\ttab", "no\u00a0break"])
-def test_a_table_without_colours_is_what_rich_makes_of_it(
-    monkeypatch: pytest.MonkeyPatch, header: bool, odd: str
-) -> None:
-    """Short tables for files and pipes, byte by byte, and those with cells that are left to rich."""
-    for seed in range(6):
-        made = view(seed, 12)
-        if odd:
-            made = made._replace(frame=made.frame.vstack(made.frame[:1].with_columns(name=pl.lit(odd))))
-        made = made._replace(header=["one sentence [b] 日本", "tab\tand \x1b[31m"], notes=["another one", ""])
-        quick = output.paint(made, header=header, colours=False)
-        with monkeypatch.context() as patch:
-            patch.setattr(plain, "simple", lambda _rows: False)
-            assert output.paint(made, header=header, colours=False) == quick
-
-
 def bare(text: str) -> list[str]:
     """Return the lines of a text without colours and the blanks at their ends."""
     for code in ("\x1b[0m", "\x1b[1m", "\x1b[2m"):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ettlog.attribute import student
 from ettlog.errors import NoDataError
 from ettlog.summing import exact_sum
 
@@ -48,6 +47,8 @@ def logit_t(effective: Sequence[float] | Array, wall: Sequence[float] | Array, l
     `effective` and `wall` hold GPU time, one number a job. Delta method on z = (E - R W) / mean(W) with n - 1 degrees
     of freedom, on the logit scale so that the bounds stay inside 0 and 1. Raises NoDataError for one job.
     """
+    from scipy import special
+
     e, w = np.asarray(effective, dtype=np.float64), np.asarray(wall, dtype=np.float64)
     n = len(w)
     if n < 2:
@@ -55,7 +56,7 @@ def logit_t(effective: Sequence[float] | Array, wall: Sequence[float] | Array, l
     ratio, error, _ = _ratio_error(e, w)
     if not 0 < ratio < 1:
         return Interval(ratio, ratio, ratio, n, "logit-t by job")
-    half = student.two_sided(n - 1, level) * error / (ratio * (1 - ratio))
+    half = float(special.stdtrit(n - 1, (1 + level) / 2)) * error / (ratio * (1 - ratio))
     centre = math.log(ratio / (1 - ratio))
     low, high = (1 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1))
     return Interval(ratio, low, high, n, "logit-t by job" + (", few jobs" if n < FEW_JOBS else ""))

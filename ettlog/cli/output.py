@@ -78,22 +78,24 @@ def paint(view: View, *, header: bool, colours: bool, width: int | None = None) 
 
     With a `width`, the table and its sentences are made to fit it, and a note names the columns that were left out.
     """
+    from io import StringIO
+
+    from rich.console import Console
+
     styled = colours and not os.environ.get("NO_COLOR")
-    found = () if view.frame.is_empty() else tables.readable(view)
-    quick = not styled and width is None and (not found or plain.simple([[item.title for item in found[0]], *found[1]]))
-    into: Console | plain.Sheet = plain.Sheet() if quick else _console(styled)
+    into = Console(file=StringIO(), force_terminal=styled, width=UNBOUNDED, markup=False, highlight=False, emoji=False)
     fold = partial(fit.wrapped, width=min(width, WIDEST)) if width else str
     for line in view.header if header else ():
         into.print(fold(sink.display(line)), style="dim", soft_wrap=True)
     if view.header and header and (view.notes or not view.frame.is_empty()):
         into.print()
     notes = list(view.notes)
-    if found:
-        shown, lines = found
+    if not view.frame.is_empty():
+        shown, lines = tables.readable(view)
         left: list[str] = []
         if width:
             shown, lines, left = fit.fitted(shown, lines, width)
-        if isinstance(into, plain.Sheet) or plain.fits(lines):
+        if plain.fits(lines):
             _print_long(into, shown, lines, header=header)
         else:
             into.print(_table(shown, lines, header=header))
@@ -106,21 +108,11 @@ def paint(view: View, *, header: bool, colours: bool, width: int | None = None) 
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
-def _console(styled: bool) -> Console:
-    from io import StringIO
-
-    from rich.console import Console
-
-    return Console(file=StringIO(), force_terminal=styled, width=UNBOUNDED, markup=False, highlight=False, emoji=False)
-
-
 def _left_out(titles: list[str], width: int | None) -> str:
     return f"left out to fit {width} characters: {', '.join(titles)}; --columns picks, -o FILE or a pipe gives all"
 
 
-def _print_long(
-    into: Console | plain.Sheet, shown: Sequence[Shown], rows: Sequence[Sequence[str]], *, header: bool
-) -> None:
+def _print_long(into: Console, shown: Sequence[Shown], rows: Sequence[Sequence[str]], *, header: bool) -> None:
     right = [tables.numeric(item.kind) for item in shown]
     titles, *lines = plain.lines([item.title if header else "" for item in shown], right, rows, fit.GAP)
     if header:

@@ -1,8 +1,7 @@
-"""Long tables, and those without colours, laid out as rich does it in a hundredth of the time, without importing it."""
+"""Long tables of short texts, laid out as rich does it, in a hundredth of the time: a fleet has thousands of files."""
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,26 +11,9 @@ MANY = 200
 """Rows beyond which the time of rich, a millisecond each, is felt."""
 
 
-class Sheet:
-    """Takes lines as rich's console does, without colours; importing rich takes longer than all that is written."""
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self.file = StringIO()
-
-    def print(self, line: str = "", **_style: object) -> None:
-        """Write one line as it is, whatever the style."""
-        self.file.write(line + "\n")
-
-
 def fits(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether a table is long, and can be laid out here."""
-    return len(rows) > MANY and simple(rows)
-
-
-def simple(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether no cell of a table holds what takes more than one line or moves the cursor."""
-    return all(cell.isprintable() for row in rows for cell in row)
+    """Tell whether a table is long, and no cell of it holds what takes more than one line or moves the cursor."""
+    return len(rows) > MANY and all(cell.isprintable() for row in rows for cell in row)
 
 
 def lines(titles: Sequence[str], right: Sequence[bool], rows: Sequence[Sequence[str]], gap: int) -> Iterator[str]:
