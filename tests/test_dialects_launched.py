@@ -1,63 +1,14 @@
-"""What launchers and benchmarks print around a loop that prints little: submitit, Ray, LLaMA-Factory, MLPerf."""
+"""What launchers print around a loop that prints little: submitit, Ray, LLaMA-Factory."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import ettlog
-from ettlog.ingest import ingest
 from tests.dialects import read
 
 SUBMITIT = "submitit {} (2031-03-09 {},125) - {}".format
 TASK = "Starting with JobEnvironment(job_id=700123, hostname=gpu-a, local_rank=0(2), node=0(1), global_rank=0(2))"
 KOHYA = "steps:  10%|█         | {}/800 [00:46<02:44,  4.00it/s, avr_loss=0.25]".format
-BEGIN_MS = 1_933_135_600_000
-
-
-def mllog(second: int, key: str, **metadata: object) -> str:
-    """Return a record of MLPerf's log, `second` seconds after the first one."""
-    told = {"namespace": "", "time_ms": BEGIN_MS + second * 1000, "event_type": "POINT_IN_TIME", "key": key}
-    return ":::MLLOG " + json.dumps(told | {"value": None, "metadata": {"file": "a.py", "lineno": 1} | metadata})
-
-
-BLOCKS = (
-    mllog(0, "init_start"),
-    mllog(100, "init_stop"),
-    mllog(100, "run_start"),
-    mllog(220, "eval_start", samples_count=1024, step=128),
-    mllog(230, "eval_stop", samples_count=1024, step=128),
-    mllog(350, "eval_start", samples_count=2048, step=256),
-    mllog(360, "eval_stop", samples_count=2048, step=256),
-    mllog(360, "run_stop", status="success"),
-)
-
-
-def test_where_mlperf_prints_no_step_the_blocks_between_evaluations_are_trained(tmp_path: Path) -> None:
-    """Two blocks of 120 s and two evaluations of 10 s behind 100 s of start-up: two thirds of 360 s are training."""
-    (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "flux.log").write_text("\n".join(BLOCKS) + "\n")
-    ingest([tmp_path / "logs"], tmp_path / "lake")
-    rows = ettlog.open(tmp_path / "lake").sql("select part, sum(end_us - begin_us) as us from segment group by part")
-    assert {row["part"]: row["us"] for row in rows.to_dicts() if row["us"]} == {
-        "other": 100_000_000, "step": 240_000_000, "evaluation": 20_000_000,
-    }  # fmt: skip
-
-
-def test_an_evaluation_is_no_step_where_mlperf_prints_steps(tmp_path: Path) -> None:
-    """The numbers at which evaluations begin count only where nothing else in the source tells of steps."""
-    timed = '"value": {"train_step_time": 0.5}'
-    stats = [mllog(at, "tracked_stats", samples_count=8 * at).replace('"value": null', timed) for at in (110, 120, 220)]
-    lines = (*BLOCKS[:3], *stats, *BLOCKS[3:])
-    assert [row["step"] for row in read(tmp_path, *lines).steps.to_pylist()] == [880, 960, 1760]
-    assert [row["step"] for row in read(tmp_path, *BLOCKS).steps.to_pylist()] == [128, 256]
-
-
-def test_numbers_of_evaluations_are_samples_or_whole_epochs_where_no_step_is_told(tmp_path: Path) -> None:
-    """Half an epoch is no whole number, and tells no step."""
-    lines = [mllog(1, "eval_start", epoch_num=3), mllog(2, "eval_start", epoch_num=3.5)]
-    lines.append(mllog(3, "eval_start", samples_count=4096))
-    assert [row["step"] for row in read(tmp_path, *lines).steps.to_pylist()] == [3, 4096]
 
 
 def test_a_job_that_submitit_requeues_is_two_starts_of_one_log(tmp_path: Path) -> None:
