@@ -91,3 +91,12 @@ def test_other_lines_are_ignored_and_a_cut_one_is_torn(tmp_path: Path) -> None:
     """Tables behind the entries say nothing of an attempt; the last line may break off."""
     parsed = read(tmp_path / "bhist.txt", "lsf_history", HEAD + ASKED + GIVEN + "\nMEMORY USAGE:\nSat Apr  5 06:1")
     assert parsed.lines == {"matched": 5, "ignored": 2, "torn": 1}
+
+
+@pytest.mark.parametrize("hosts", ["<<>", "<", "<>", "<<<<>>>>", "<m7", "8*<<m7>", "<8*>"])
+def test_hosts_that_are_none_end_nothing(tmp_path: Path, hosts: str) -> None:
+    """Whatever stands where the hosts should, the job is told of, and its end is seen."""
+    given = f"Sat Apr  5 06:10:00: Started on {hosts}, Allocated 8 Slot(s);\n"
+    end = "Sat Apr  5 07:10:00: Done successfully. The CPU time used is 0.1 seconds;\n"
+    (row,) = rows(tmp_path, HEAD, ASKED, given, end)
+    assert (row["id"], row["state"], row["end_us"]) == ("71", "DONE", us("2031-04-05T07:10:00"))

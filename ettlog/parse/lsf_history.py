@@ -34,9 +34,9 @@ _NAMED = {key: re.compile(rf"\b{words} <([^>]{{0,256}})>") for key, words in (
 _GIVEN = re.compile(
     r"(?:\[\d{1,9}\] )?(?:[Dd]ispatched|[Ss]tarted) "
     r"(?:\d{1,9} Task\(s\) on Host\(s\)|to|on)(?: \d{1,9} Hosts/Processors)? "
-    r"(?P<hosts>(?:(?:\d{1,6}\*)?<[^>]{1,255}>,? ?)+)"
+    r"(?P<hosts>(?:(?:\d{1,6}\*)?<[^<>]{1,255}>,? ?)+)"
 )
-_HOST = re.compile(r"<(?:(\d{1,6})\*)?([^<>]{1,255}+)>")
+_HOST = re.compile(r"<(?:\d{1,6}\*)?([^<>]{1,255}+)>")
 _END = re.compile(
     r"(?P<done>Done successfully|Completed <done>)|Exited with exit code (?P<code>\d{1,5})"
     r"|Exited by signal (?P<signal>\d{1,3})|Exited\b|Completed <exit>"
@@ -129,7 +129,7 @@ class _Reader:
         elif given and (one.start is None or one.over):
             if one.over:
                 self._attempt = one = _Attempt(one.submit, restarts=one.restarts)
-            hosts = {found[2] for found in _HOST.finditer(given["hosts"])}
+            hosts = {found[1] for found in _HOST.finditer(given["hosts"])}
             one.start, one.hosts, one.host = at, len(hosts), min(hosts)
         elif _AGAIN.match(text):
             if not one.over:
