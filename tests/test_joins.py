@@ -89,6 +89,36 @@ def test_relative_folders_join_nothing() -> None:
     assert jobs(made) == {"a": 1, "b": 1}
 
 
+FOLDERS = {
+    "/a/owl/iter_0000010/mp_rank_00/model.pt": "/a/owl",
+    "/b/owl/10": "/b/owl",
+    "/c/owl/00010/data": "/c/owl",
+    "/d/owl/epoch=1-step=10.ckpt": "/d/owl",
+    "/e/owl/step10=last/x": "/e/owl",
+    "/f/1010/iter_10": "/f/1010",
+    "/g/owl10b/global_step10/zero.pt": "/g/owl10b",
+    "/h/owl/iter_1010/model.pt": "/h/owl/iter_1010",
+    "/i/owl/iter_10x/model.pt": "/i/owl/iter_10x",
+    "/j/10/iter_10": "/j",
+}
+"""Files of checkpoints of step 10, and the folder that each was saved to."""
+
+
+def test_the_folder_of_a_checkpoint_is_what_stands_before_its_step() -> None:
+    """The first piece of the path that holds the step as a number of its own ends it; a folder below is another."""
+    logs = []
+    for name, (saved, folder) in enumerate(FOLDERS.items()):
+        first = Log(f"s{name}", job_name=f"owl-{name}", first_us=minute(0), last_us=minute(4))
+        first.say(0, "launch")
+        first.step(1, 1)
+        first.step(2, 10)
+        first.say(3, "save_commit", step=10, name=saved)
+        logs += [first, loading(f"l{name}", f"load-{name}", 10, folder)]
+        logs.append(loading(f"m{name}", f"miss-{name}", 10, f"{folder}/owl"))
+    found = jobs(fleet(*logs))
+    assert found == {f"owl-{name}": 2 for name in range(10)} | {f"miss-{name}": 1 for name in range(10)}
+
+
 def test_a_chain_of_resubmissions_is_one_job_also_where_its_folder_changes() -> None:
     """The third log goes on from what the second saved, in a folder of its own."""
     second = loading("b", "owl-b", 10)

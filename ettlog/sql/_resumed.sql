@@ -9,9 +9,13 @@
 WITH said AS (
   SELECT e.key, e.launch, n.name, s.path || ':' || CAST(e.line AS VARCHAR) AS evidence, e.kind IN ('restore_begin', 'restore_end', 'resume') AS loads,
     coalesce(e.step, max(CASE WHEN e.kind IN ('restore_end', 'resume') THEN e.step END) OVER (PARTITION BY e.key, e.launch)) AS step,
-    -- what stands before the piece that holds the number of the step, or before the last file
-    CASE WHEN regexp_matches(e.name, '^(/|[a-z0-9]+://)') THEN regexp_replace(regexp_replace(e.name,
-      '/([^/]*[^0-9/])?0*' || CAST(coalesce(e.step, -1) AS VARCHAR) || '([-._=][^/]*)?(/.*)?$', ''), '/([^/]*[.][a-z]+)?$', '') END AS folder
+    -- what stands before the piece that holds the number of the step, or before the last file. The number is a mark while it is looked for:
+    -- a pattern that is another one in each row would be compiled for each
+    CASE WHEN regexp_matches(e.name, '^(/|[a-z0-9]+://)') THEN regexp_replace(CASE WHEN e.step IS NULL THEN e.name
+      WHEN e.step = 0 THEN regexp_replace(e.name, '/([^/]*[^0-9/])?0+([-._=][^/]*)?(/.*)?$', '')
+      ELSE replace(regexp_replace(replace(e.name, CAST(e.step AS VARCHAR), chr(1)),
+        '/([^/]*[^0-9/' || chr(1) || '])?0*' || chr(1) || '([-._=][^/]*)?(/.*)?$', ''), chr(1), CAST(e.step AS VARCHAR)) END,
+      '/([^/]*[.][a-z]+)?$', '') END AS folder
   FROM event AS e JOIN source AS s ON s.key = e.key JOIN _named AS n ON n.key = e.key
   WHERE s.state <> 'document' AND e.kind IN ('restore_begin', 'restore_end', 'resume', 'save_request', 'save_blocking', 'save_staged',
     'save_written', 'save_commit')
