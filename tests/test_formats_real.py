@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from ahocorasick_rs import BytesAhoCorasick
 
 from ettlog.lifecycle import KIND_BY_NAME
 from ettlog.parse import clock
@@ -47,10 +48,17 @@ def patterns() -> tuple[formats.Pattern, ...]:
     return tuple(pattern for pattern in formats.load_all().patterns if not pattern.ignore)
 
 
+@functools.cache
+def anchors() -> BytesAhoCorasick:
+    """Return what finds the anchors of all patterns in a line."""
+    return BytesAhoCorasick([pattern.anchor for pattern in patterns()])
+
+
 def read(path: Path, first: int) -> Iterator[Event]:
     """Yield what a plain reader, one line at a time, finds in a file."""
     for number, line in enumerate(path.read_bytes().split(b"\n"), first):
-        wanted = [pattern for pattern in patterns() if pattern.anchor in line]
+        held = {which for which, _, _ in anchors().find_matches_as_indexes(line, overlapping=True)}
+        wanted = [patterns()[which] for which in sorted(held)]
         for state in split_states(line) if wanted else ():
             peeled = peel(state)
             for pattern in wanted:
