@@ -190,6 +190,8 @@ def test_what_is_no_duration_is_unknown(text: str) -> None:
         ("cpu=4,gres/gpu=8,node=1", 8),
         ("gres/gpu=8,gres/gpu:a100=8", 8),
         ("gres/gpu:a100=4,gres/gpu:h100=2", 6),
+        ("gres/gpu:a=999999999,gres/gpu:b=999999999,gres/gpu:c=147483649", (1 << 31) - 1),
+        ("gres/gpu:a=999999999,gres/gpu:b=999999999,gres/gpu:c=147483650", None),
         ("gres/gpumem=80G", None),
         ("gres/gpuutil=100,cpu=2", None),
         ("cpu=4", None),

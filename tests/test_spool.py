@@ -16,6 +16,7 @@ import pytest
 from ettlog import packing
 from ettlog.parse import spool as spools
 from ettlog.schema import arrow_schema
+from tests.ingesting import accounting
 
 SCHEMA = arrow_schema("alloc")
 LOG = Path(__file__).parent.parent / "fixtures" / "tiny" / "logs" / "finch-7b-501001.out"
@@ -89,10 +90,11 @@ def test_parquet_of_a_spool_holds_its_rows(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_no_library_is_imported_that_no_log_needs(tmp_path: Path) -> None:
-    """Reading a trainer's log imports no pandas though it is installed, nor what only answers need."""
+    """Reading a trainer's log and accounting imports no pandas though it is installed, nor what only answers need."""
+    (tmp_path / "sacct.txt").write_text(accounting(1, 2))
     code = (
         "import sys; from ettlog.ingest import ingest; "
-        f"ingest([{str(LOG)!r}], {str(tmp_path / 'x.lake')!r}); "
+        f"ingest([{str(LOG)!r}, {str(tmp_path / 'sacct.txt')!r}], {str(tmp_path / 'x.lake')!r}); "
         "print(sorted({'pandas', 'polars', 'duckdb', 'scipy', 'matplotlib'} & set(sys.modules)))"
     )
     assert importlib.util.find_spec("pandas") is not None

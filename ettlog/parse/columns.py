@@ -64,6 +64,33 @@ def whole(values: Sequence[Any]) -> Ints:
     return np.array([value if isinstance(value, int) else NULL for value in values], np.int64)
 
 
+def number(value: int, kind: pa.DataType) -> pa.Scalar:
+    """Return one integer, as what Arrow computes with."""
+    return integers(np.array([value], np.int64), kind)[0]
+
+
+def flags(values: NDArray[np.bool_]) -> pa.Array:
+    """Return a column of truth values."""
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(np.packbits(values, bitorder="little"))])
+
+
+def column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return a column of Python values: strings, integers, or truth values without None."""
+    if pa.types.is_string(kind):
+        return texts(values)
+    return flags(np.array(values, bool)) if pa.types.is_boolean(kind) else integers(whole(values), kind)
+
+
+def values(column: pa.Array) -> NDArray[Any]:
+    """Return integers or truth values, none of which is null, as an array: the other way round it is Arrow's
+    `to_numpy` that imports pandas."""
+    begin, end = column.offset, column.offset + len(column)
+    data = column.buffers()[1]
+    if pa.types.is_boolean(column.type):
+        return np.unpackbits(np.frombuffer(data, np.uint8), count=end, bitorder="little")[begin:].astype(bool)
+    return np.frombuffer(data, _TYPES[str(column.type)])[begin:end]
+
+
 def placed(at: Sequence[int], values: Sequence[Any], size: int) -> Ints:
     """Return an array of `size` integers: these values at these places, NULL elsewhere and for what is no integer."""
     found = np.full(size, NULL)

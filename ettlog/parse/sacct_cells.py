@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
+from ettlog.parse import columns
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
@@ -47,15 +49,16 @@ class Clock:
 
         if column is None:
             return np.full(count, ABSENT)
-        usual = pc.equal(pc.binary_length(column), STAMP_BYTES)
+        usual = pc.equal(pc.binary_length(column), columns.number(STAMP_BYTES, pa.int32()))
+        absent = pa.nulls(1, column.type)[0]
         try:
-            local = pc.if_else(usual, column, None).cast(pa.string()).cast(pa.timestamp("s")).cast(pa.int64())
+            local = pc.if_else(usual, column, absent).cast(pa.string()).cast(pa.timestamp("s")).cast(pa.int64())
         except pa.ArrowInvalid:
             return np.array([self(cell) for cell in column.to_pylist()], np.int64)
-        seconds = local.fill_null(OLDEST).to_numpy()
+        seconds = columns.values(local.fill_null(columns.number(OLDEST, pa.int64())))
         near = (seconds >= OLDEST) & (seconds <= NEWEST)  # what lies in no year of the calendar has no offset either
         values = self._instants(np.where(near, seconds, OLDEST))
-        odd = ~usual.to_numpy(zero_copy_only=False) | ~near
+        odd = ~columns.values(usual) | ~near
         for index in odd.nonzero()[0]:
             values[index] = self(column[index].as_py())
         return values
@@ -141,7 +144,8 @@ def gpus(cell: bytes) -> int | None:
     if match:
         return int(match[1])
     typed = _TYPED_GPU.findall(cell)
-    return sum(map(int, typed)) if typed else None
+    count = sum(map(int, typed))
+    return count if typed and count < 1 << 31 else None
 
 
 def number(cell: bytes) -> int | None:

@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ettlog.parse import columns as arrow
 from ettlog.parse import sacct_cells as cells
 from ettlog.parse.sacct_cells import ABSENT, BAD, SECOND
 from ettlog.parse.sacct_lines import JOB_ID, TIMES, Layout, Record
 from ettlog.parse.slurm_words import Restarts
 from ettlog.parse.spool import Spool
+from ettlog.parse.template import NULL
 from ettlog.schema import arrow_schema
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ def each(column: pa.Array | None, read: Callable[[bytes], Any], kind: pa.DataTyp
     if column is None:
         return pa.nulls(count, kind)
     coded = column.dictionary_encode()
-    return pa.array([read(value) for value in coded.dictionary.to_pylist()], kind).take(coded.indices)
+    return arrow.column([read(value) for value in coded.dictionary.to_pylist()], kind).take(coded.indices)
 
 
 def _level(job: bytes) -> str:
@@ -117,7 +119,7 @@ class Rows:
         self._repair_ends(read, times, elapsed)
         good = self._outcomes(records, read, times)
         batch = self._batch(records, read, times, elapsed)
-        kept = batch.filter(pa.array(good)) if not good.all() else batch
+        kept = batch.filter(arrow.flags(good)) if not good.all() else batch
         stamps = np.concatenate([times[name][good] for name in ("submit", "start", "end")])
         self._span(stamps[stamps > ABSENT])
         self.clocks.update({str(c["values"]): c["counts"] for c in kept.column("clock").value_counts().to_pylist()})
@@ -129,8 +131,8 @@ class Rows:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        jobs = pc.equal(batch.column("record").cast(pa.string()), "job")
-        again = batch.filter(pc.and_(jobs, pc.greater(batch.column("restarts"), 0)))
+        jobs = pc.equal(batch.column("record").cast(pa.string()), arrow.texts(["job"])[0])
+        again = batch.filter(pc.and_(jobs, pc.greater(batch.column("restarts"), arrow.number(0, pa.int32()))))
         for raw, count in zip(again.column("raw").to_pylist(), again.column("restarts").to_pylist(), strict=True):
             self.restarts.saw(raw, count)
 
@@ -152,7 +154,7 @@ class Rows:
         import pyarrow as pa
 
         ids = read.first("jobid", "jobidraw")
-        named = each(ids, lambda job: JOB_ID.match(job) is not None, pa.bool_(), read.rows).to_numpy(False)
+        named = arrow.values(each(ids, lambda job: JOB_ID.match(job) is not None, pa.bool_(), read.rows))
         start, end = times["start"], times["end"]
         timed = ~np.logical_or.reduce([column == BAD for column in times.values()])
         timed &= ~((end < start) & (end > ABSENT) & (start > ABSENT))
@@ -174,7 +176,7 @@ class Rows:
         states = each(read.first("state"), cells.state, pa.string(), count)
         start, end = self._held(read, times, states)
         values: dict[str, pa.Array] = {
-            "line": pa.array([record.line for record in records], pa.int64()),
+            "line": arrow.column([record.line for record in records], pa.int64()),
             "record": each(ids, _level, pa.string(), count),
             "id": each(ids, cells.text, pa.string(), count),
             "raw": each(read.first("jobidraw", "jobid"), _job, pa.string(), count),
@@ -212,16 +214,16 @@ class Rows:
         """
         import numpy as np
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         def is_one_of(names: frozenset[str]) -> np.ndarray[Any, Any]:
-            flags = pa.compute.is_in(states, value_set=pa.array(sorted(names), pa.string()))
-            return np.asarray(flags.to_numpy(zero_copy_only=False))
+            return arrow.values(pc.is_in(states, value_set=arrow.texts(sorted(names))))
 
-        nodes = read.columns.get("nodelist")
-        nowhere = each(nodes, lambda cell: cell in NOWHERE, pa.bool_(), read.rows).fill_null(False).to_numpy(False)
-        never = (times["start"] == times["end"]) & (
-            nowhere if nodes is not None else is_one_of(frozenset(("CANCELLED",)))
-        )
+        if (nodes := read.columns.get("nodelist")) is None:
+            nowhere = is_one_of(frozenset(("CANCELLED",)))
+        else:
+            nowhere = arrow.values(each(nodes, lambda cell: cell in NOWHERE, pa.bool_(), read.rows))
+        never = (times["start"] == times["end"]) & nowhere
         start = np.where(never | is_one_of(UNSTARTED_STATES), ABSENT, times["start"])
         end = np.where(is_one_of(OPEN_STATES), ABSENT, times["end"])
         return instants(start), instants(end)
@@ -235,27 +237,26 @@ class Rows:
         if texts is None:
             return pa.nulls(read.rows, pa.int32())
         found = each(texts, cells.gpus, pa.int32(), read.rows)
-        self.mentions_gpus = self.mentions_gpus or bool(pc.any(pc.greater(found, 0)).as_py())
-        none = pa.scalar(0, pa.int32())
-        held = pc.if_else(pc.and_(pc.is_null(found), pc.greater(pc.binary_length(texts), 0)), none, found)
+        none = arrow.number(0, pa.int32())
+        self.mentions_gpus = self.mentions_gpus or bool(pc.any(pc.greater(found, none)).as_py())
+        held = pc.if_else(pc.and_(pc.is_null(found), pc.greater(pc.binary_length(texts), none)), none, found)
         # Some releases fill in what a job that never ran would have got.
         return pc.if_else(pc.is_null(start), none, held) if "start" in read.columns else held
 
     def _clocks(self, read: Cut, times: dict[str, np.ndarray[Any, Any]]) -> pa.Array:
         """Return the clock of every record: that of its local stamps, where it has any."""
         import numpy as np
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         local, dated = np.zeros(read.rows, bool), np.zeros(read.rows, bool)
         for name in TIMES:
             if name in read.columns:
                 known = times[name] > ABSENT
-                length = pc.binary_length(read.columns[name]).to_numpy(zero_copy_only=False)
+                length = arrow.values(pc.binary_length(read.columns[name]))
                 local |= known & (length == cells.STAMP_BYTES)
                 dated |= known
         names = np.where(local, "zone_set" if self.zone else "zone_assumed", np.where(dated, "exact", "none"))
-        return pa.array(names.tolist(), pa.string())
+        return arrow.texts(names.tolist())
 
     def _span(self, stamps: np.ndarray[Any, Any]) -> None:
         if len(stamps):
@@ -272,6 +273,7 @@ class Rows:
 
 def instants(values: np.ndarray[Any, Any]) -> pa.Array:
     """Return instants as Arrow integers, null where there is none."""
+    import numpy as np
     import pyarrow as pa
 
-    return pa.array(values, pa.int64(), mask=values <= ABSENT)
+    return arrow.integers(np.where(values <= ABSENT, NULL, values), pa.int64())
