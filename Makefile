@@ -7,7 +7,7 @@ DEMO_LAKE ?= demo.lake
 JOBS ?= auto
 SEED ?= 1
 
-.PHONY: help demo test check bench torture deep machine pythons truth fuzz mutate spark lock offline docs clean
+.PHONY: help demo ready test check bench torture deep machine pythons truth fuzz mutate spark lock offline docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -31,6 +31,8 @@ $(VENV)/.testing: $(VENV)/.made setup.cfg pyproject.toml requirements/test.txt
 	  $(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
 	else set -x; $(BIN)/pip install -q --disable-pip-version-check -e '.[test]'; fi
 	@touch $@ $(VENV)/.installed
+
+ready: $(VENV)/.testing  ## Install what the tests need
 
 demo: $(VENV)/.installed  ## Install, read the example fleet's logs, show what ettlog answers, write report.html
 	@rm -rf $(DEMO_LAKE)
