@@ -111,7 +111,9 @@ def view(con: duckdb.DuckDBPyConnection, name: str, files: Iterable[str], *, cop
             # as text: each step of a query that is built by calls looks at all files again
             options = ", filename = true, hive_partitioning = false, union_by_name = " + str(not alike).lower() + ")"
             listed = "[" + ", ".join(map(database.quoted, paths)) + "]"
-            con.execute("CREATE VIEW " + ident(name) + " AS SELECT " + told + " FROM read_parquet(" + listed + options)
+            con.execute(
+                "CREATE TEMP VIEW " + ident(name) + " AS SELECT " + told + " FROM read_parquet(" + listed + options
+            )
             return
         facts = read.project(told)
         database.copy_in(con, name, {column: columns[column] for column in facts.columns}, None)

@@ -16,6 +16,8 @@ from ettlog.sink import ident
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from duckdb import DuckDBPyConnection
+
     from ettlog.fleet import Fleet
     from ettlog.kept import Index
     from ettlog.splice import Carried
@@ -115,14 +117,17 @@ def _needed(fleet: Fleet) -> list[str]:
 def _parts(fleet: Fleet, most: int, needed: Iterable[str]) -> Iterator[Fleet]:
     """Yield a fleet for each portion of the jobs in `every`, and drop that table at the end."""
     files = fleet.lake.names("step") if fleet.lake else {}
+    # of one database, each with tables of its own: a database of its own would be given its memory page by page again
+    base = _database(fleet)
     try:
         for number in _deal(fleet, most):
-            part = _part(fleet, number, needed, files, fleet.memory_mib // 2)
+            part = _part(fleet, base.cursor(), number, needed, files)
             try:
                 yield part
             finally:
                 part.connection.close()
     finally:  # whoever breaks off may ask again
+        base.close()
         fleet.connection.execute("DROP TABLE IF EXISTS portion; DROP TABLE IF EXISTS every")
 
 
@@ -149,15 +154,18 @@ def _deal(fleet: Fleet, most: int) -> list[int]:
     return [number for (number,) in rows]
 
 
-def _part(fleet: Fleet, number: int, needed: Iterable[str], files: Mapping[str, str], memory_mib: int) -> Fleet:
-    """Return a fleet over the jobs of one portion, with all that relations behind step lines need.
-
-    `files` are those of the step lines of all sources, by key.
-    """
+def _database(fleet: Fleet) -> DuckDBPyConnection:
     place = fleet.lake.path if fleet.lake else None
     spill = fleet.config.text("limits.spill") if fleet.config else None
     most = (fleet.config.number("limits.spill_size") if fleet.config else None) or database.SPILL_MIB
-    con = database.connect(place, memory_mib=memory_mib, spill=spill, spill_mib=most)
+    return database.connect(place, memory_mib=fleet.memory_mib // 2, spill=spill, spill_mib=most)
+
+
+def _part(fleet: Fleet, con: DuckDBPyConnection, number: int, needed: Iterable[str], files: Mapping[str, str]) -> Fleet:
+    """Return a fleet over the jobs of one portion, with all that relations behind step lines need, in `con`.
+
+    `files` are those of the step lines of all sources, by key.
+    """
     for name in needed:
         if name == "step" and fleet.lake:
             keys = fleet.connection.execute("SELECT DISTINCT key" + _KEYS, {"number": number}).fetchall()
