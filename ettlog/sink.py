@@ -6,11 +6,13 @@ import re
 
 from ettlog.errors import UsageError
 
-# C0 but newline and tab, DEL, C1, soft hyphen, Arabic and Mongolian marks, zero width and bidi controls, line and
-# paragraph separators, invisible operators, byte order mark, surrogates, interlinear marks, tags.
+# C0 but newline and tab, DEL, C1, soft hyphen, Arabic, Syriac, Mongolian, Kaithi marks, zero width and bidi controls,
+# line and paragraph separators, invisible operators, byte order mark, surrogates, interlinear marks, joiners of
+# hieroglyphs, controls of shorthand and musical notes, tags: all that Unicode 16 calls a control or format character.
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
 _ONE_LINE = re.compile(_HIDDEN.pattern[:-1] + "\n\t]")
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}

@@ -134,8 +134,22 @@ def test_any_bytes_peel(line: bytes) -> None:
     assert b"\r".join(split_states(line)) == line.rstrip(b"\r") or line.strip(b"\r") == b""
 
 
-NESTED = st.lists(st.sampled_from([one.sample for one in ENVELOPES if b"(?=" not in one.regex]), max_size=MAX_DEPTH - 2)
+ALONE = [one for one in ENVELOPES if b"(?=" not in one.regex]
+NESTED = st.lists(st.sampled_from([one.sample for one in ALONE]), max_size=MAX_DEPTH - 2)
 SET = formats.load_all()
+
+
+@pytest.mark.parametrize("envelope", ALONE, ids=[one.name for one in ALONE])
+def test_no_prefix_changes_an_event(envelope: Envelope) -> None:
+    """Every sample of every pattern behind each prefix alone gives the same fields, also one of leading blanks."""
+    lost = []
+    for pattern in SET.patterns:
+        for sample in pattern.samples if pattern.kind else ():
+            alone = pattern.regex.search(peel(sample.line.encode()).body)
+            behind = pattern.regex.search(peel(envelope.sample + sample.line.encode()).body)
+            if not (alone and behind and formats.fields(pattern, alone) == formats.fields(pattern, behind)):
+                lost.append((pattern.format, pattern.name))
+    assert lost == []
 
 
 @settings(deadline=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -30,6 +31,11 @@ def is_safe(text: str) -> bool:
     return all(
         char == "\n" or not unicodedata.category(char).startswith(("Cc", "Cf", "Cs", "Zl", "Zp")) for char in text
     )
+
+
+def test_no_character_at_all_hides() -> None:
+    """Of all characters of Unicode, each control, format and surrogate one is shown as an escape."""
+    assert is_safe(sink.display("".join(map(chr, range(sys.maxunicode + 1)))))
 
 
 @given(st.text(st.characters(codec=None)))
