@@ -100,6 +100,10 @@ def test_each_prefix_comes_off_alone(one: Envelope) -> None:
         (b"\x1b[31m[rank2]: \x1b[0mx", b"x", 2, None, None),
         (b"\x1b]8;;http://a\x07[rank2]: x\x1b]8;;\x07", b"x", 2, None, None),
         (b"[2031-04-05 06:07:08.123456] saving", b"[2031-04-05 06:07:08.123456] saving", None, None, None),
+        (
+            b"04/05/2031 06:07:08 - INFO - llmtuner.train - [INFO] 2031-04-05 06:07:08,123 torch.distributed.run: x",
+            b"x", None, None, b"04/05/2031 06:07:08",
+        ),
     ],
 )  # fmt: skip
 def test_prefixes_say_what_they_know(

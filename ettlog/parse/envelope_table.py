@@ -137,7 +137,7 @@ ENVELOPES: tuple[Envelope, ...] = (
         b"[INFO|2031-04-05 06:07:08] trainer.py:812 >> ",
     ),
     Envelope(
-        "python_us", b"01", rb"(?P<stamp>\d\d/\d\d/\d{4} TIME) - LEVEL - LOGGER - +(?:\[LEVEL\] )?",
+        "python_us", b"01", rb"(?P<stamp>\d\d/\d\d/\d{4} TIME) - LEVEL - LOGGER - +(?:\[LEVEL\] (?!\d))?",
         b"04/05/2031 06:07:08 - INFO - llmtuner.train - ",
     ),
     Envelope(
