@@ -7,7 +7,6 @@ kills itself at its n-th operation. Whatever was left, the same command again mu
 from __future__ import annotations
 
 import functools
-import importlib.util
 import itertools
 import json
 import os
@@ -25,17 +24,12 @@ from typing import Any
 import pytest
 
 from tests.ingesting import accounting, tree
-from tests.torture import lakes
+from tests.torture import lakes, nursery
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
 OPERATIONS = ("open", "write", "fsync", "link", "unlink", "rename", "replace", "ftruncate", "mkdir")
 SCENARIOS = ("first", "grown")
 """Scenarios of tests/torture/lakes.py; the long run takes all of them."""
-LOADED = (
-    "hyperscan", "pandas", "pyarrow.compute", "pyarrow.csv", "pyarrow.parquet", "ettlog.ingest", "ettlog.parse.gather",
-    "ettlog.parse.records", "ettlog.parse.sacct", "ettlog.parse.sacct_csv", "ettlog.parse.scan", "ettlog.parse.traces",
-)  # fmt: skip
-"""What an ingest of these logs imports: three quarters of its time where each child does it anew."""
 
 
 def ingest_here(folder: Path, arm: Callable[[], None] | None = None) -> None:
@@ -205,12 +199,7 @@ def test_a_failed_operation_is_told_and_the_next_run_is_whole(tmp_path: Path, mo
 
 
 if __name__ == "__main__":
-    # Load everything once here, not in each child.
-    for module in filter(importlib.util.find_spec, LOADED):
-        importlib.import_module(module)
-    formats = importlib.import_module("ettlog.parse.format")
-    formats.load_all = functools.partial(lambda loaded, *_args: loaded, formats.load_all(()))  # type: ignore[attr-defined]
-
+    nursery.warm()
     place, scenario, *rest = sys.argv[1:]
     found = every_operation(Path(place), scenario, bool(int(rest[0]))) if rest else random_moments(Path(place))
     print(json.dumps(found))

@@ -145,6 +145,14 @@ def _modules() -> Iterator[str]:
         yield from (module.name for module in pkgutil.iter_modules(found.__path__, f"{package}."))
 
 
+def warm(*more: str) -> None:
+    """Import what an ingest imports, and `more` modules, and load the formats, once here and not in each child."""
+    for module in (*LOADED, *more, *_modules()):
+        importlib.import_module(module)
+    formats: Any = importlib.import_module("ettlog.parse.format")
+    formats.load_all = functools.partial(lambda loaded, *_args: loaded, formats.load_all(()))
+
+
 def serve(folder: Path) -> None:
     """Answer requests until the other end closes."""
     begun: dict[int, float] = {}
@@ -213,11 +221,7 @@ def _fork(case: dict[str, Any], folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    for module in (*LOADED, *sys.argv[2:], *_modules()):
-        importlib.import_module(module)
+    warm(*sys.argv[2:])
     # Ctrl-C waits until a child runs its command.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    # Formats are loaded once here, not in each child.
-    formats: Any = importlib.import_module("ettlog.parse.format")
-    formats.load_all = functools.partial(lambda loaded, *_args: loaded, formats.load_all(()))
     serve(Path(sys.argv[1]))
