@@ -257,6 +257,16 @@ def admit(con: duckdb.DuckDBPyConnection, query: str) -> None:
         )
 
 
+def frame(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    """Return the rows of a table as a frame, by Arrow's C interface: `found.pl()` imports pyarrow, which takes a while.
+
+    For queries that compute nothing: what fails while rows are handed over is an error of Polars, not one of DuckDB.
+    """
+    import polars as pl
+
+    return pl.DataFrame(found)
+
+
 def answer(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     """Return the rows of a query as a frame; columns of types that Polars does not hold, such as spans of time, as
     texts."""

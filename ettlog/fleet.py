@@ -171,7 +171,7 @@ class Fleet:
 
     def table(self, name: str) -> pl.DataFrame:
         """Return a relation or a fact table as a frame, in a stable order. Raise UsageError for an unknown name."""
-        return self._frames.of(name, lambda: self.ordered(name).pl())
+        return self._frames.of(name, lambda: database.frame(self.ordered(name)))
 
     def ordered(self, name: str, table: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return a relation or a fact table as a query of DuckDB, rows in a stable order; or a `table` of its shape."""

@@ -155,6 +155,17 @@ def test_importing_ettlog_and_its_command_line_loads_no_heavy_library() -> None:
     assert not HEAVY & set(ast.literal_eval(loaded))
 
 
+def test_a_question_does_without_pyarrow(tmp_path: Path) -> None:
+    """What a kept lake is asked goes to Polars without pyarrow, which takes a twentieth of the time of `ettlog ett` to import."""
+    lake = str(tmp_path / "lake")
+    run = "import sys; from ettlog.cli import app; app(sys.argv[1:], standalone_mode=False)"
+    ask = run + "; print('pyarrow' in sys.modules)"
+    for command, loaded in ((["ingest", "fixtures/tiny/logs", "--quiet"], "True"), (["ett"], "False")):
+        told = [sys.executable, "-c", ask, *command, "--lake", lake]
+        out = subprocess.run(told, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+        assert out.splitlines()[-1] == loaded, command
+
+
 def test_command_modules_import_heavy_libraries_inside_functions() -> None:
     """No command imports a heavy library when it is itself imported."""
     strays = [
