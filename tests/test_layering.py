@@ -156,7 +156,7 @@ def test_importing_ettlog_and_its_command_line_loads_no_heavy_library() -> None:
 
 
 def test_a_question_does_without_pyarrow(tmp_path: Path) -> None:
-    """What a kept lake is asked goes to Polars without pyarrow, which takes a twentieth of the time of `ettlog ett` to import."""
+    """What a kept lake is asked goes to Polars without pyarrow, a twentieth of the time of `ettlog ett`."""
     lake = str(tmp_path / "lake")
     run = "import sys; from ettlog.cli import app; app(sys.argv[1:], standalone_mode=False)"
     ask = run + "; print('pyarrow' in sys.modules)"

@@ -90,11 +90,17 @@ def test_parquet_of_a_spool_holds_its_rows(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_no_library_is_imported_that_no_log_needs(tmp_path: Path) -> None:
-    """Reading a trainer's log and accounting imports no pandas though it is installed, nor what only answers need."""
+    """Reading logs of a trainer and a scheduler, and accounting, imports no pandas though it is installed, nor what
+    only answers need."""
     (tmp_path / "sacct.txt").write_text(accounting(1, 2))
+    (tmp_path / "slurmctld.log").write_text(
+        "[2031-03-09T11:15:30.123] sched: Allocate JobId=7 NodeList=gpu-1 #CPUs=8 Partition=batch\n"
+        "[2031-03-09T12:15:30.123] _job_complete: JobId=7 WEXITSTATUS 0\n"
+    )
     code = (
         "import sys; from ettlog.ingest import ingest; "
-        f"ingest([{str(LOG)!r}, {str(tmp_path / 'sacct.txt')!r}], {str(tmp_path / 'x.lake')!r}); "
+        f"made = ingest([{str(LOG)!r}, {str(tmp_path)!r}], {str(tmp_path / 'x.lake')!r}); "
+        "assert made.formats['slurmctld'] == 2, made.formats; "
         "print(sorted({'pandas', 'polars', 'duckdb', 'scipy', 'matplotlib'} & set(sys.modules)))"
     )
     assert importlib.util.find_spec("pandas") is not None

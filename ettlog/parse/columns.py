@@ -98,6 +98,13 @@ def placed(at: Sequence[int], values: Sequence[Any], size: int) -> Ints:
     return found
 
 
+def codes(at: Sequence[int], found: Ints, size: int) -> Ints:
+    """Return an array of `size` numbers of words: these at these places, elsewhere -1, that of no word."""
+    every = np.full(size, -1)
+    every[at] = found
+    return every
+
+
 def words(codes: NDArray[np.integer[Any]], of: Sequence[str], kept: NDArray[np.integer[Any]] | None = None) -> pa.Array:
     """Return a column of words by their numbers; a negative one is null. Only words in use, or those to be `kept`, are
     kept, in their order."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ettlog.lifecycle import CAUSES, CLOCKS, KIND_BY_NAME
-from ettlog.parse import launches, shapes, stamp
+from ettlog.parse import launches, shapes
 from ettlog.parse.clock import SourceClock
 from ettlog.parse.parsed import NONE, Parsed, ScanOptions
-from ettlog.parse.spool import Spool
-from ettlog.schema import TABLES, arrow_schema
+from ettlog.parse.rows import Table
+from ettlog.parse.stamp_like import Printed
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from ettlog.parse.blocks import Reader
@@ -27,9 +24,7 @@ EXACT, UNDATED = CLOCKS[0], CLOCKS[-1]
 MATCHED, IGNORED, UNMATCHED, BAD_TIME, BAD_RECORD = "matched", "ignored", "unmatched", "bad_time", "bad_record"
 DUPLICATE, LONG, TORN = "duplicate", "long", "torn"
 MAX_NAME = 256
-_STAMPS = ("submit_us", "start_us", "ready_us", "end_us")
-_BATCH = 1 << 15
-_INT64, _INT32 = (1 << 63) - 1, (1 << 31) - 1
+_STAMPS = frozenset(("submit_us", "start_us", "ready_us", "end_us"))
 INSTANTS = range(946_684_800_000_000, 4_102_444_800_000_000)
 """Microseconds since 1970 outside 2000 to 2100 are no instants."""
 
@@ -49,86 +44,6 @@ def exact(us: int | None) -> Instant | None:
     return Instant(us, EXACT) if us is not None and us in INSTANTS else None
 
 
-class Table:
-    """Rows of one fact table, kept as columns and packed every few thousand rows."""
-
-    def __init__(self, name: str) -> None:
-        """Start without rows."""
-        self._schema = arrow_schema(name)
-        self._columns = TABLES[name]
-        self._rows: list[dict[str, Any]] = []
-        self._spool = Spool(self._schema)
-        self.lines = array("q")
-
-    def add(self, row: dict[str, Any]) -> None:
-        """Take one row; columns it lacks are null, numbers beyond a column's width too."""
-        self.lines.append(row["line"])
-        self._rows.append(row)
-        if len(self._rows) >= _BATCH:
-            self._pack()
-
-    def _pack(self) -> None:
-        import pyarrow as pa
-
-        packed = []
-        for column, field in zip(self._columns, self._schema, strict=True):
-            values = [row.get(column.name) for row in self._rows]
-            if all(value is None for value in values):
-                packed.append(_nulls(field.type, len(values)))
-                continue
-            if column.type.startswith("int"):
-                bound = _INT64 if column.type == "int64" else _INT32
-                values = [value if value is not None and -bound <= value <= bound else None for value in values]
-            array_of = pa.array(values, pa.string() if column.type == "word" else field.type)
-            packed.append(array_of.dictionary_encode() if column.type == "word" else array_of)
-        self._spool.add(pa.RecordBatch.from_arrays(packed, schema=self._schema))
-        self._rows = []
-
-    def extend(self, numbers: dict[str, Ints], words: dict[str, str]) -> None:
-        """Take many rows as columns: whole numbers that fit their columns, and words that are alike in all rows."""
-        import numpy as np
-        import pyarrow as pa
-
-        if self._rows:
-            self._pack()
-        size = len(numbers["line"])
-        self.lines.frombytes(np.ascontiguousarray(numbers["line"], np.int64).tobytes())
-        made = {name: pa.array(values).cast(self._schema.field(name).type) for name, values in numbers.items()}
-        same = pa.array(np.zeros(size, np.int32))
-        made |= {name: pa.DictionaryArray.from_arrays(same, pa.array([word])) for name, word in words.items()}
-        columns = [made[field.name] if field.name in made else _nulls(field.type, size) for field in self._schema]
-        self._spool.add(pa.RecordBatch.from_arrays(columns, schema=self._schema))
-
-    def table(self, begins: list[int]) -> pa.Table | Spool:
-        """Return all rows sorted by line, with the launch each belongs to; `begins` holds the first lines of
-        launches. Rows that came sorted and have no launch may stay in their spool.
-        """
-        import numpy as np
-        import pyarrow as pa
-
-        self._pack()
-        lines = np.frombuffer(self.lines, np.int64) if self.lines else np.empty(0, np.int64)
-        at = self._schema.get_field_index("launch")
-        mixed = bool(np.any(np.diff(lines) < 0))
-        if at < 0 and not mixed:
-            return self._spool.table()
-        numbers = np.searchsorted(np.array(begins, np.int64), lines, side="right").astype(np.int32)
-        table = pa.Table.from_batches(list(self._spool.batches()), self._schema).unify_dictionaries()
-        if at >= 0:
-            table = table.set_column(at, self._schema.field(at), pa.array(numbers))
-        return table.take(pa.array(np.argsort(lines, kind="stable"))) if mixed else table
-
-
-@lru_cache(maxsize=32)
-def _nulls(kind: pa.DataType, count: int) -> pa.Array:
-    """Return a column without a value; batches share it, for most columns of most sources are empty."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        return pa.DictionaryArray.from_arrays(pa.nulls(count, kind.index_type), pa.array([], kind.value_type))
-    return pa.nulls(count, kind)
-
-
 class Facts:
     """Collects what one source says; every line is counted once, by its outcome."""
 
@@ -141,6 +56,7 @@ class Facts:
         self.hints: dict[str, str] = {}
         self.notes: dict[str, None] = {}
         self._unmatched = shapes.Unmatched()
+        self._printed = Printed()
         self._marks: list[launches.Mark] = []
         self._clocks: Counter[str] = Counter()
         self._first: int | None = None
@@ -175,18 +91,20 @@ class Facts:
 
         A row without any instant has no clock.
         """
-        row: dict[str, Any] = {key: shown(value) if isinstance(value, str) else value for key, value in fields.items()}
-        stamps: list[int] = [row[name] for name in _STAMPS if row.get(name) is not None]
-        clock = clock if stamps else UNDATED
-        self._clocks[clock] += 1
-        if stamps:
-            self.saw(Instant(min(stamps), clock))
-            self.saw(Instant(max(stamps), clock))
-        self.allocs.add({"line": line, "record": record, "clock": clock, **row})
+        row: dict[str, Any] = {"line": line, "record": record, "clock": UNDATED}
+        for key, value in fields.items():
+            if value is None:
+                continue
+            row[key] = shown(value) if isinstance(value, str) else value
+            if key in _STAMPS:
+                row["clock"] = clock
+                self._widen(value)
+        self._clocks[row["clock"]] += 1
+        self.allocs.add(row)
 
     def local(self, text: str | bytes) -> Instant | None:
         """Return the instant of a stamp as printed, None where it is no stamp."""
-        found = stamp.parse(text)
+        found = self._printed.parse(text)
         if found is None:
             return None
         us, clock = self.clock.instant(found)
@@ -201,8 +119,13 @@ class Facts:
     def saw(self, at: Instant) -> None:
         """Widen the time the source covers by a dated line that gives no row."""
         if at.us is not None:
-            self._first = at.us if self._first is None else min(self._first, at.us)
-            self._last = at.us if self._last is None else max(self._last, at.us)
+            self._widen(at.us)
+
+    def _widen(self, us: int) -> None:
+        if self._first is None or us < self._first:
+            self._first = us
+        if self._last is None or us > self._last:
+            self._last = us
 
     def note(self, sentence: str) -> None:
         """Remember an inference, once."""
@@ -244,6 +167,8 @@ def shown(value: object) -> str | None:
     """Return a value as one line of printable text of at most 256 characters; None for nothing."""
     if value is None or value == "":
         return None
+    if isinstance(value, str) and len(value) <= MAX_NAME and value.isprintable():
+        return value
     text = str(value)[: MAX_NAME * 4]
     if text.isprintable():
         return text[:MAX_NAME]

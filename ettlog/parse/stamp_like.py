@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 from ettlog.parse import stamp as stamps
 from ettlog.parse.stamp import SECOND, Stamp
+from ettlog.parse.uniform import ZEROS
 
 _MAY_BE_YEAR = re.compile(rb" \d{4}\b")
 KEPT = 4096
-"""Most days remembered."""
+"""Most days and shapes remembered."""
+LONGEST = 64
+"""Longest stamp in bytes whose shape is remembered."""
 
 
 class Shape(NamedTuple):
@@ -53,6 +56,34 @@ class Days:
             if len(self._known) >= KEPT:
                 self._known.clear()
             self._known[line[shape.day : shape.hour]] = stamp.us // stamps.DAY * stamps.DAY
+
+
+class Printed:
+    """Reads stamps that stand alone as `stamp.parse` does; those that differ from an earlier one in digits only by its
+    shape."""
+
+    def __init__(self) -> None:
+        """Start without memory."""
+        self._shapes: dict[bytes, Shape | None] = {}
+        self._days = Days()
+
+    def parse(self, text: bytes | str) -> Stamp | None:
+        """Return the stamp a text begins with, or None."""
+        line = text.encode() if isinstance(text, str) else text
+        name = line.translate(ZEROS)
+        shape = self._shapes.get(name)
+        found = None if shape is None else self._days.read(line, shape)
+        if found is not None:
+            return found
+        found = stamps.parse(line)
+        if found is not None and len(line) <= LONGEST:
+            if name not in self._shapes:
+                if len(self._shapes) >= KEPT:
+                    self._shapes.clear()
+                shape = self._shapes[name] = shape_of(line, 0, 0) if line == line.strip() else None
+            if shape is not None:
+                self._days.learn(line, shape, found)
+        return found
 
 
 def shape_of(text: bytes, place: int, offset: int) -> Shape | None:
