@@ -103,7 +103,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "slurmctld",
         "slurmctld",
-        b"[s-2JFMASOND",  # its own stamps, or those of the journal of its system
+        b"",  # its own stamps, or those of the journal of its system, behind a line that may have been cut
         (
             b"sched", b"_slurm_rpc_", b"backfill: ", b"job_complete: ", b"equeu", b"POWER: ", b"update_node: node ",
             b"slurmctld version ", b"Time limit exhausted for JobI", b"reempted JobI",
