@@ -16,6 +16,7 @@ from ettlog.parse import (
     flux_jobs,
     htcondor,
     lsf,
+    lsf_json,
     pbs,
     qacct,
     scontrol,
@@ -29,6 +30,7 @@ from ettlog.parse.parsed import ScanOptions
 from tests import (
     test_flux,
     test_lsf,
+    test_lsf_json,
     test_pbs,
     test_qacct,
     test_scontrol,
@@ -55,6 +57,7 @@ READ = {
         skypilot.read,
         test_skypilot.log(test_skypilot.LAUNCH, test_skypilot.LOST, test_skypilot.AGAIN, test_skypilot.LAUNCH),
     ),
+    "lsf_json": (lsf_json.read, test_lsf_json.listing(test_lsf_json.record(), test_lsf_json.record(STAT="RUN"))),
     "lsf": (lsf.read, test_lsf.record() + test_lsf.record(2, command='a ""b""\nc', hosts='1 "8*m1"')),
     "pbs": (pbs.read, test_pbs.line("S", end=None) + test_pbs.line() + test_pbs.line("R", "9.srv")),
     "qacct": (qacct.read, test_qacct.record() + test_qacct.record(901, slave="1.m2")),
@@ -117,7 +120,7 @@ def test_broken_bytes_never_raise(tmp_path: Path, name: str, places: list[tuple[
         assert row["start_us"] is None or row["end_us"] is None or row["end_us"] >= row["start_us"]
 
 
-@pytest.mark.parametrize("name", [name for name in READ if name not in ("slurm_json", "flux_jobs")])
+@pytest.mark.parametrize("name", [name for name in READ if name not in ("slurm_json", "flux_jobs", "lsf_json")])
 def test_one_endless_line_is_counted(tmp_path: Path, name: str) -> None:
     """A line of twenty megabytes is not held in memory, and the records around it are read."""
     reader, text = READ[name]

@@ -158,7 +158,9 @@ class _Reader:
                 state = EXCEPTIONS.get(fatal, "FAILED")
             elif "over" in job and code is not None:
                 state = "FAILED" if code else "COMPLETED"
-            times = {key: job.get(key) for key in ("submit_us", "eligible_us", "start_us", "ready_us", "end_us")}
+            times: dict[str, Any] = {
+                key: job.get(key) for key in ("submit_us", "eligible_us", "start_us", "ready_us", "end_us")
+            }
             if times["start_us"] and times["end_us"] and times["end_us"] < times["start_us"]:
                 times["end_us"] = None
             self._facts.alloc(

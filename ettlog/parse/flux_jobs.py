@@ -43,7 +43,9 @@ def _take(facts: Facts, attempts: Attempts, line: int, job: Any) -> str:
     name = job.get("id") if isinstance(job, dict) else None
     if not isinstance(job, dict) or not isinstance(name, str | int) or "t_submit" not in job:
         return IGNORED if isinstance(job, dict) and len(job) < 2 else BAD_RECORD  # what held the list of jobs
-    times = {key: _time(job, told) for key, told in (("submit_us", "t_submit"), ("eligible_us", "t_depend"))}
+    times: dict[str, Any] = {
+        key: _time(job, told) for key, told in (("submit_us", "t_submit"), ("eligible_us", "t_depend"))
+    }
     state = jsonl.text(job, "state") or ""
     times["start_us"] = None if state in _WAITS else _time(job, "t_run")
     times["end_us"] = _time(job, "t_inactive") if state == _OVER else None

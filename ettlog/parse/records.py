@@ -98,6 +98,7 @@ READERS: tuple[Reader, ...] = (
     Reader("scontrol", "scontrol", b"", (b"JobState=",)),
     Reader("lsf", "lsf", b"", (b'"JOB_', b'"EVENT_ADRSV_FINISH"')),
     Reader("lsf_history", "lsf_history", b"", (b": Submitted from host <",)),
+    Reader("lsf_json", "lsf_json", _JSON, (b'"RECORDS"',)),
     Reader("pbs", "pbs", b"", (b";",)),
     Reader("pbs_qstat", "pbs_qstat", b"", (b"    Job_Name = ",)),
     Reader("pbs_json", "pbs_json", _JSON, (b'"Jobs"',)),

@@ -100,20 +100,23 @@ class _Reader:
         found = _LINE.match(text)
         if found is None:
             return IGNORED if not text else UNMATCHED if line.ended else TORN
-        if (nodes := _NODES.search(found["text"])) or (
-            _TICK in found["text"] and (chosen := _CHOSEN.search(found["text"]))
-        ):
-            self._nodes, self._gpus = (int(nodes[1]), {}) if nodes else (self._nodes, {"each": int(chosen[2])})
+        said = found["text"]
+        nodes, chosen = _NODES.search(said), _CHOSEN.search(said) if _TICK in said else None
+        if nodes:
+            self._nodes, self._gpus = int(nodes[1]), {}
+            return MATCHED
+        if chosen:
+            self._gpus = {"each": int(chosen[2])}
             return MATCHED
         for does, state, pattern in _SAYS:
-            said = pattern.match(found["text"])
-            if said:
+            told = pattern.match(said)
+            if told:
                 day = f"{_MONTHS[int(found['month']) - 1]} {found['day']}"
                 at = undated.instant(self.facts, f"{day} {found['time']}")
                 if at is None:
                     return BAD_TIME
                 self.facts.saw(at)
-                self._happens(line.number, at, found, does, state, said.groupdict().get("id"))
+                self._happens(line.number, at, found, does, state, told.groupdict().get("id"))
                 return MATCHED
         return UNMATCHED
 
