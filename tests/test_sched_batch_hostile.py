@@ -16,6 +16,7 @@ from ettlog.parse import (
     flux_jobs,
     htcondor,
     lsf,
+    lsf_events,
     lsf_json,
     pbs,
     qacct,
@@ -30,6 +31,7 @@ from ettlog.parse.parsed import ScanOptions
 from tests import (
     test_flux,
     test_lsf,
+    test_lsf_events,
     test_lsf_json,
     test_pbs,
     test_qacct,
@@ -56,6 +58,13 @@ READ = {
     "skypilot": (
         skypilot.read,
         test_skypilot.log(test_skypilot.LAUNCH, test_skypilot.LOST, test_skypilot.AGAIN, test_skypilot.LAUNCH),
+    ),
+    "lsf_events": (
+        lsf_events.read,
+        test_lsf_events.new()
+        + test_lsf_events.start()
+        + test_lsf_events.status(1, 900)
+        + test_lsf_events.start(at=950),
     ),
     "lsf_json": (lsf_json.read, test_lsf_json.listing(test_lsf_json.record(), test_lsf_json.record(STAT="RUN"))),
     "lsf": (lsf.read, test_lsf.record() + test_lsf.record(2, command='a ""b""\nc', hosts='1 "8*m1"')),

@@ -97,6 +97,7 @@ READERS: tuple[Reader, ...] = (
     Reader("slurm_jobcomp", "slurm_jobcomp", b"", (b"JobState=", b'"@submit"')),
     Reader("scontrol", "scontrol", b"", (b"JobState=",)),
     Reader("lsf", "lsf", b"", (b'"JOB_', b'"EVENT_ADRSV_FINISH"')),
+    Reader("lsf_events", "lsf_events", b"", (b'"JOB_NEW" "', b'"JOB_START', b'"JOB_STATUS" "', b'"JOB_EXECUTE" "')),
     Reader("lsf_history", "lsf_history", b"", (b": Submitted from host <",)),
     Reader("lsf_json", "lsf_json", _JSON, (b'"RECORDS"',)),
     Reader("pbs", "pbs", b"", (b";",)),
