@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import ettlog
 from tests.scheduling import jobs, read
 
 AT = 1_893_456_000
@@ -106,6 +107,27 @@ def test_a_job_that_never_started(tmp_path: Path) -> None:
         [0, None, 30],
     )
     assert (waits["state"], seconds(waits)) == ("PEND", [5, None, None])
+
+
+def test_what_ended_a_job_and_what_still_runs(tmp_path: Path) -> None:
+    """The reason that LSF names tells how a job ended; what runs holds its hosts up to the newest instant there is."""
+    whys = {1: "preempted", 5: "time_limit", 14: "cancelled", 16: "failed", 17: "failed"}
+    text = "".join(
+        new(job) + start(job) + status(32, 960, job, end=960, code=9, why=job - 100)
+        for job in (100 + why for why in whys)
+    )
+    (tmp_path / "lsb.events").write_text(
+        text + new(99) + start(99) + new(98) + start(98) + status(64, 7260, 98, end=7260)
+    )
+    ettlog.ingest([tmp_path / "lsb.events"], tmp_path / "lake")
+    told = {
+        row["job"]: (row["end_state"], row["allocated_us"] // 1_000_000, row["open"])
+        for row in ettlog.open(tmp_path / "lake").sql("SELECT * FROM job").to_dicts()
+    }
+    assert told == {str(100 + why): (state, 900, False) for why, state in whys.items()} | {
+        "98": ("completed", 7200, False),
+        "99": (None, 7200, True),
+    }
 
 
 def test_other_records_are_counted(tmp_path: Path) -> None:
