@@ -85,7 +85,7 @@ SHORT = {
 proportion."""
 SHORT_S = 0.8
 """Longest such a regex may take for 64 KiB: a linear one takes a quarter of it, a quadratic one ten seconds."""
-MATCHED = ("ettlog.parse.slurmctld.OF_NODES",)
+MATCHED = ("ettlog.parse.slurmctld.OF_NODES", "ettlog.parse.slurmctld_messages.OF_NODES")
 """Regexes in a table that are used at the beginning of a text only, by another name than the table's."""
 MANY = 20
 """Hostile texts of one such regex that are tried, spread over all of them."""

@@ -44,6 +44,40 @@ def test_an_evicted_job_has_two_runs(tmp_path: Path) -> None:
     assert first["submit_us"] == us("2031-04-05T06:00:00")
 
 
+@pytest.mark.parametrize(
+    ("host", "body", "node"),
+    [
+        ("<192.0.2.7:9618?addrs=192.0.2.7-9618&noUDP&sock=2275_0a0c_3>", "", "192.0.2.7"),
+        ("<192.0.2.7:9618?addrs=192.0.2.7-9618&alias=m7.example.org&sock=startd_1>", "", "m7.example.org"),
+        ("<192.0.2.7:9618?sock=startd_1>", "\tSlotName: slot1_2@m7.example.org\n\tGPUs = 4\n", "m7.example.org"),
+        ("<[2001:db8::7]:9618?sock=startd_1>", "", "2001:db8::7"),
+        ("slot1@m7.example.org", "", "m7.example.org"),
+    ],
+)
+def test_a_node_is_the_host_and_not_its_socket(tmp_path: Path, host: str, body: str, node: str) -> None:
+    """The address of an execution names the socket of the day too: one host goes by one name."""
+    (row,) = log(tmp_path, SUBMITTED, event("001", "06:01:00", f"Job executing on host: {host}", body=body), ENDED)
+    assert row["node"] == node
+
+
+def test_what_ended_a_run_tells_how(tmp_path: Path) -> None:
+    """An eviction is a preemption, unless the job ended and asked to run again; an exit code tells the rest."""
+    ends = {
+        "1": (EVICTED, "preempted"),
+        "2": (event("004", "06:31:00", "Job was evicted.", body="\t(0) Job terminated and was requeued\n"), "unknown"),
+        "3": (ENDED, "completed"),
+        "4": (ENDED.replace("value 0", "value 3"), "failed"),
+        "5": (event("005", "07:41:00", "Job terminated.", body="\t(0) Abnormal termination (signal 9)\n"), "failed"),
+    }
+    text = "".join((SUBMITTED + RUNS + end).replace("(412.", f"({job}.") for job, (end, _) in ends.items())
+    (tmp_path / "job.log").write_text(text)
+    ettlog.ingest([tmp_path / "job.log"], tmp_path / "lake")
+    held = ettlog.open(tmp_path / "lake").sql("SELECT job, end_state FROM _held WHERE from_us IS NOT NULL").rows()
+    assert {job.split(".")[0]: state or "unknown" for job, state in held} == {
+        job: told for job, (_, told) in ends.items()
+    }
+
+
 def test_a_doubled_execute_event_is_one_run(tmp_path: Path) -> None:
     """The same host again without an end between is one run; another host is another run, the first without an end."""
     assert len(log(tmp_path, SUBMITTED, RUNS, RUNS, ENDED)) == 1

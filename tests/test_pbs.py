@@ -32,6 +32,33 @@ def test_an_ended_job(tmp_path: Path) -> None:
     assert (row["nodes"], row["cpus"], row["exit_code"], row["gpus"]) == (2, 16, 0, None)
 
 
+def short(kind: str, at: str, rest: str = "requestor=Scheduler@srv") -> str:
+    """Write a line without the values of a run."""
+    return f"04/05/2031 {at};{kind};77.srv;{rest}\n"
+
+
+def test_a_job_that_is_suspended_and_resumed_is_one_run(tmp_path: Path) -> None:
+    """A resumption (r) is no rerun (R): the run goes on to its end, and the time it stood is summed."""
+    parts = short("z", "08:10:00"), short("r", "08:25:00"), short("z", "08:50:00"), short("r", "08:50:30")
+    (row,) = jobs(read(tmp_path / "20310405", "pbs", line("S", end=None) + "".join(parts) + line()))
+    assert (row["state"], row["end_us"] - row["start_us"], row["suspended_us"]) == ("E", 3_600_000_000, 930_000_000)
+    (row,) = jobs(read(tmp_path / "20310405", "pbs", line("S", end=None) + parts[0] + line()))
+    assert row["suspended_us"] == 3_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "rest"), [("a", "Priority=9"), ("u", "session=3"), ("c", "session=3"), ("e", "end=1933136000")]
+)
+def test_changes_and_parts_of_a_job_end_nothing(tmp_path: Path, kind: str, rest: str) -> None:
+    """What is altered in a job that waits aborts nothing; released nodes end no run."""
+    waits = short("Q", "08:00:00", "queue=gpu") + short(kind, "08:01:00", rest)
+    (row,) = jobs(read(tmp_path / "20310405", "pbs", waits))
+    assert (row["state"], row["end_us"]) == ("Q", None)
+    runs = line("S", end=None) + short(kind, "08:01:00", f"start={START} exec_host=m1/0 {rest}") + line()
+    (row,) = jobs(read(tmp_path / "20310405", "pbs", runs))
+    assert (row["state"], row["end_us"] - row["start_us"]) == ("E", 3_600_000_000)
+
+
 @pytest.mark.parametrize(
     ("hosts", "nodes", "cpus"),
     [("m1/5", 1, 1), ("m1/7+m1/6", 1, 2), ("m1/4+m2/5", 2, 2), ("m1/0-3", 1, 4), ("m1/0*13+m2/0*13", 2, 26)],

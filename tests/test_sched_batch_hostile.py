@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from pathlib import Path
 
@@ -9,19 +10,39 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ettlog.parse import ckpt_probe, htcondor, lsf, pbs, qacct, scontrol, sge, slurm_jobcomp, slurm_json, slurmctld
+from ettlog.parse import (
+    ckpt_probe,
+    flux_eventlog,
+    flux_jobs,
+    htcondor,
+    lsf,
+    lsf_events,
+    lsf_json,
+    pbs,
+    qacct,
+    scontrol,
+    sge,
+    skypilot,
+    slurm_jobcomp,
+    slurm_json,
+    slurmctld,
+)
 from ettlog.parse.parsed import ScanOptions
-from tests import test_htcondor as condor
 from tests import (
+    test_flux,
     test_lsf,
+    test_lsf_events,
+    test_lsf_json,
     test_pbs,
     test_qacct,
     test_scontrol,
     test_sge,
+    test_skypilot,
     test_slurm_jobcomp,
     test_slurm_json,
     test_slurmctld,
 )
+from tests import test_htcondor as condor
 from tests.examples import few
 
 READ = {
@@ -32,6 +53,20 @@ READ = {
     "jobcomp": (slurm_jobcomp.read, test_slurm_jobcomp.line() + test_slurm_jobcomp.line(82, name="a b")),
     "scontrol": (scontrol.read, test_scontrol.block() + test_scontrol.block("PENDING", job="JobId=7101")),
     "slurmctld": (slurmctld.read, test_slurmctld.log(test_slurmctld.START, "Requeuing JobId=55", test_slurmctld.START)),
+    "flux": (flux_eventlog.read, test_flux.events(*test_flux.RUN, 'exception type="x" severity=0', "finish status=9")),
+    "flux_jobs": (flux_jobs.read, json.dumps({"jobs": [test_flux.listed(), test_flux.listed(id=7, state="RUN")]})),
+    "skypilot": (
+        skypilot.read,
+        test_skypilot.log(test_skypilot.LAUNCH, test_skypilot.LOST, test_skypilot.AGAIN, test_skypilot.LAUNCH),
+    ),
+    "lsf_events": (
+        lsf_events.read,
+        test_lsf_events.new()
+        + test_lsf_events.start()
+        + test_lsf_events.status(1, 900)
+        + test_lsf_events.start(at=950),
+    ),
+    "lsf_json": (lsf_json.read, test_lsf_json.listing(test_lsf_json.record(), test_lsf_json.record(STAT="RUN"))),
     "lsf": (lsf.read, test_lsf.record() + test_lsf.record(2, command='a ""b""\nc', hosts='1 "8*m1"')),
     "pbs": (pbs.read, test_pbs.line("S", end=None) + test_pbs.line() + test_pbs.line("R", "9.srv")),
     "qacct": (qacct.read, test_qacct.record() + test_qacct.record(901, slave="1.m2")),
@@ -94,7 +129,7 @@ def test_broken_bytes_never_raise(tmp_path: Path, name: str, places: list[tuple[
         assert row["start_us"] is None or row["end_us"] is None or row["end_us"] >= row["start_us"]
 
 
-@pytest.mark.parametrize("name", [name for name in READ if name != "slurm_json"])
+@pytest.mark.parametrize("name", [name for name in READ if name not in ("slurm_json", "flux_jobs", "lsf_json")])
 def test_one_endless_line_is_counted(tmp_path: Path, name: str) -> None:
     """A line of twenty megabytes is not held in memory, and the records around it are read."""
     reader, text = READ[name]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ettlog.parse import scontrol
+from ettlog.parse.parsed import ScanOptions
 from tests.scheduling import jobs, read, us
 
 
@@ -43,6 +45,13 @@ def test_an_ended_job_keeps_both_in_the_zone_that_is_told(tmp_path: Path) -> Non
     (row,) = jobs(read(tmp_path / "show.txt", "scontrol", block("TIMEOUT"), zone="Europe/Berlin"))
     assert row["start_us"] == us("2031-04-05T04:10:00")
     assert (row["end_us"] - row["start_us"], row["clock"]) == (7_200_000_000, "zone_set")
+
+
+def test_the_command_may_stand_above(tmp_path: Path) -> None:
+    """What was pasted from a terminal begins with the command; a job that is told of inside other text is none."""
+    parsed = read(tmp_path / "show.txt", "scontrol", f"[kim@login ~]$ scontrol show job 7100\n{block()}")
+    assert ([row["raw"] for row in jobs(parsed)], parsed.lines["bad_record"]) == (["7100"], 1)
+    assert not scontrol.sniff(f"epoch 3 loss 2.5\n{block()}".encode(), ScanOptions())
 
 
 def test_one_line_form_is_the_same(tmp_path: Path) -> None:

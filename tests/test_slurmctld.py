@@ -71,6 +71,69 @@ def test_ends_and_their_causes(tmp_path: Path, line: str, state: str, reason: st
     assert (row["state"], row["reason"], row["end_us"]) == (state, reason, us("2031-04-05T06:00:10.007"))
 
 
+KILL = "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=55 uid 1200"
+REFUSED = "_slurm_rpc_kill_job: job_str_signal() uid=1200 JobId=55 sig=9 returned: "
+
+
+def test_a_request_to_kill_ends_what_nothing_else_ends(tmp_path: Path) -> None:
+    """The controller tells of no other end of a cancelled job: the first request is its end, and that is inferred."""
+    read_ = read(tmp_path / "slurmctld.log", "slurmctld", log(START, KILL, "cleanup_completing: JobId=60 x", KILL))
+    (row,) = jobs(read_)
+    assert (row["state"], row["reason"], row["end_us"]) == ("CANCELLED", "kill_request", us("2031-04-05T06:00:10.007"))
+    assert any("request to kill" in text for text in read_.inferences)
+
+
+def test_a_request_to_kill_may_be_a_signal_or_refused(tmp_path: Path) -> None:
+    """An end that is told of counts; what was refused ends nothing, and no request ends what starts after it."""
+    (row,) = rows(tmp_path, START, KILL, "_job_complete: JobId=55 WEXITSTATUS 0", "_job_complete: JobId=55 done")
+    assert (row["state"], row["end_us"]) == ("COMPLETED", us("2031-04-05T06:00:20.014"))
+    for text in (
+        "error: Security violation, REQUEST_KILL_JOB RPC for JobId=55 from uid 1200",
+        f"{REFUSED}Access/permission denied",
+    ):
+        found = f"{log(START, KILL)}[2031-04-05T06:00:10.008] {text}\n"
+        (row,) = jobs(read(tmp_path / "slurmctld.log", "slurmctld", found))
+        assert (row["state"], row["end_us"]) == ("RUNNING", None)
+    (row,) = rows(tmp_path, START, KILL, "x", f"{REFUSED}Job/step already completing or completed")
+    assert (row["state"], row["end_us"]) == ("CANCELLED", us("2031-04-05T06:00:10.007"))
+    assert [row["end_us"] for row in rows(tmp_path, KILL, START)] == [None]
+
+
+def test_tasks_of_an_array_are_killed_one_by_one_and_together(tmp_path: Path) -> None:
+    """A task goes by its place in the array, all of them by the array's id; a range of them is not taken for all."""
+    tasks = [f"sched: Allocate JobId=70_{at}({80 + at}) NodeList=m{at} #CPUs=9 Partition=big" for at in (1, 2)]
+    for asked, ended in (("70_2", ["82"]), ("70", ["81", "82"]), ("70_*", ["81", "82"]), ("70_[1-2]", [])):
+        found = rows(tmp_path, *tasks, f"_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId={asked} uid 0")
+        assert [row["raw"] for row in found if row["end_us"] is not None] == ended, asked
+
+
+def test_lines_of_older_controllers(tmp_path: Path) -> None:
+    """Before 2018 the submission had no colon, and the end told of state and nodes."""
+    (row,) = rows(
+        tmp_path,
+        "_slurm_rpc_submit_batch_job JobId=55 usec=1213",
+        "sched: Allocate JobID=55 NodeList=m7 #CPUs=96 Partition=big",
+        "_job_complete: JobID=55 State=0x1 NodeCnt=1 WTERMSIG 15",
+        "_job_complete: JobID=55 State=0x8005 NodeCnt=1 done",
+    )
+    assert (row["submit_us"], row["state"], row["exit_signal"]) == (us("2031-04-05T06:00:00.000"), "FAILED", 15)
+    assert row["end_us"] == us("2031-04-05T06:00:20.014")
+
+
+def test_a_log_whose_first_line_was_cut_is_known(tmp_path: Path) -> None:
+    """Logs are cut by bytes: the rest of a line stands before the first whole one, and is counted."""
+    cut = log("_slurm_rpc_submit_batch_job: JobId=54 InitPrio=1 usec=3", START)[9:]
+    found = read(tmp_path / "slurmctld.log", "slurmctld", cut)
+    assert ([row["raw"] for row in jobs(found)], found.lines) == (["55"], {"matched": 1, "unmatched": 1})
+
+
+def test_a_dependency_that_fails_ends_what_waits(tmp_path: Path) -> None:
+    """A job whose dependency can never be satisfied is cancelled while it waits."""
+    text = "_kill_dependent: Job dependency can't be satisfied, cancelling JobId=55"
+    (row,) = rows(tmp_path, "_slurm_rpc_submit_batch_job: JobId=55 InitPrio=1 usec=3", text)
+    assert (row["state"], row["start_us"], row["end_us"]) == ("CANCELLED", None, us("2031-04-05T06:00:10.007"))
+
+
 def test_a_preempted_job_that_is_requeued_comes_back(tmp_path: Path) -> None:
     """The job that was preempted is the one that ends; the other job's id on the line is not touched."""
     text = "preempted JobId=55 has been requeued to reclaim resources for JobId=60"

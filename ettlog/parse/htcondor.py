@@ -43,6 +43,8 @@ _HEAD = re.compile(
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _VALUE = re.compile(r"\(return value (-?\d{1,9})\)")
 _SIGNAL = re.compile(r"\(signal (\d{1,3})\)")
+_SLOT = re.compile(r"\bSlotName: [^\s@]{1,64}@([\w.-]{1,255})")
+_ALIAS, _ADDRESS = re.compile(r"[?&]alias=([\w.-]{1,255})"), re.compile(r"<\[?([\da-fA-F.:]{2,45}?)\]?:\d{1,5}[?>]")
 _GPUS = re.compile(r"\bGPUs\s*=\s*(\d{1,4})\b")
 _USAGE = re.compile(r"\s*Gpus(?: \(Average\))?\s*:(?:\s+[\d.]+){0,2}\s+(\d{1,4})(?:\s+\D.*)?\Z", re.I)
 
@@ -79,6 +81,7 @@ class _Run:
     eligible: int | None = None
     start: int | None = None
     where: str | None = None
+    node: str | None = None
     gpus: int | None = None
     asked: int | None = None
     runs: int = 0
@@ -131,6 +134,8 @@ class _Log:
         if run is not None and code == EXECUTE:
             found = _GPUS.search(text)
             run.gpus = int(found[1]) if found else run.gpus
+            slot = _SLOT.search(text)
+            run.node = slot[1] if slot else run.node
         elif self._ended is not None:
             run, _, _, texts = self._ended
             used = _USAGE.match(text)
@@ -178,8 +183,9 @@ class _Log:
                 return DUPLICATE
             self._write(run, None, "executing", "another execute event follows without an end of this run", None)
             run = _Run(number, run.job, at.clock, submit=at.us, runs=run.runs, asked=run.asked)
-        found = _GPUS.search(text)
+        found, named = _GPUS.search(text), _ALIAS.search(where) or _ADDRESS.match(where)
         run.line, run.start, run.where = number, at.us, where
+        run.node = named[1] if named else where.rpartition("@")[2] or None
         run.gpus = int(found[1]) if found else None
         run.runs += 1
         self._keep(run)
@@ -209,7 +215,7 @@ class _Log:
         self.facts.alloc(
             run.line, "job", at.clock if at else run.clock, id=run.job, raw=run.job, state=state, reason=text or None,
             submit_us=run.submit, eligible_us=run.eligible, start_us=run.start, end_us=end,
-            suspended_us=run.suspended, node=(run.where or "").rpartition("@")[2] or None,
+            suspended_us=run.suspended, node=run.node,
             gpus=run.gpus, restarts=max(run.runs - 1, 0),
             exit_code=int(value[1]) if value else None, exit_signal=int(signal[1]) if signal else None,
         )  # fmt: skip

@@ -1,6 +1,7 @@
 """Accounting of PBS Pro, OpenPBS and Torque: `stamp;type;id;key=value ...`, a line per thing that befell a job.
 
-Types: Q queued, S started, E ended, R run again (rerun or requeued: the run before is over), A aborted, D deleted.
+Types: Q queued, S started, E ended, R run again (rerun or requeued: the run before is over), A aborted, D deleted,
+z suspended, r resumed. Other small letters tell of parts of a job, or of changes to it, and end nothing.
 The stamp of a line is local; the times among the values are seconds since 1970. An E and an R line is an attempt; a job
 that has none of them is told by the newest line about it. Two E lines with one start are one attempt: the first.
 """
@@ -22,7 +23,7 @@ from ettlog.parse.parsed import Parsed, ScanOptions
 NAME = "pbs"
 SECOND = 1_000_000
 MAX_LINE = 1 << 18
-ENDS, BEGINS, STOPS, MARKS = "ER", "S", "AD", "QTC"
+ENDS, BEGINS, STOPS, MARKS, STILL = "ER", "S", "AD", "QTC", "zr"
 _LINE = re.compile(
     r"(?:\d{8}:)?(?P<stamp>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);(?P<type>[A-Za-z]);(?P<id>[^;\s]{0,512});(?P<rest>.*)\Z",
     re.S,
@@ -67,6 +68,7 @@ class _Reader:
     def __init__(self, facts: Facts) -> None:
         self.facts, self._attempts = facts, Attempts()
         self._waiting: Waiting[list[Line]] = Waiting()
+        self._still: Waiting[tuple[int | None, int]] = Waiting()
 
     def line(self, line: jsonl.Line) -> str:
         """Take one line and return its outcome."""
@@ -77,14 +79,35 @@ class _Reader:
         if match is None:
             return BAD_RECORD
         pairs = {key: value.strip() for key, value in _PAIR.findall(match["rest"])}
-        told = Line(line.number, self.facts.local(match["stamp"]), match["type"].upper(), match["id"], pairs)
-        if not told.id or told.type not in ENDS + BEGINS + STOPS + MARKS:
+        kind = match["type"].replace("s", "S")  # the same start again, with the nodes that are left
+        told = Line(line.number, self.facts.local(match["stamp"]), kind, match["id"], pairs)
+        if not told.id or told.type not in ENDS + BEGINS + STOPS + MARKS + STILL:
             return IGNORED
+        if told.type in STILL:
+            return self._stands(told)
         if any(key in pairs and not _SECONDS.match(pairs[key]) for key in ("ctime", "qtime", "etime", "start", "end")):
             return BAD_RECORD
         if told.type == "R" and "start" not in pairs:
             return self._run_again(told)
         return self._ended(told) if told.type in ENDS else self._seen(told)
+
+    def _stands(self, line: Line) -> str:
+        """Sum up the time in which a job that holds its hosts is suspended; the lines themselves are marks."""
+        if line.at is None or line.at.us is None:
+            return BAD_TIME
+        since, stood = self._still.get(line.id, (None, 0))
+        if line.type == "z":
+            self._still.heard(line.id, (line.at.us if since is None else since, stood))
+        elif since is not None:
+            self._still.heard(line.id, (None, stood + max(line.at.us - since, 0)))
+        return self._seen(line)
+
+    def _stood(self, line: Line) -> int | None:
+        """Return how long a job that ends now was suspended, by the stamps of its lines; None where none tells."""
+        since, stood = self._still.pop(line.id, (None, 0))
+        if since is not None and line.at is not None and line.at.us is not None:
+            stood += max(line.at.us - since, 0)
+        return stood or None
 
     def _run_again(self, line: Line) -> str:
         """End the run that is open: Torque's R line tells nothing but that it is over."""
@@ -93,7 +116,7 @@ class _Reader:
             return self._seen(line)
         fields = row(begun)
         late = fields["start_us"] is None or (line.at.us or 0) >= fields["start_us"]
-        fields |= {"state": line.type, "end_us": line.at.us if late else None}
+        fields |= {"state": line.type, "end_us": line.at.us if late else None, "suspended_us": self._stood(line)}
         if self._attempts.again(line.id, fields["start_us"], None):
             return DUPLICATE
         self.facts.alloc(line.number, "job", line.at.clock, **fields)
@@ -109,7 +132,7 @@ class _Reader:
         if self._attempts.again(line.id, start, None if start else fields["submit_us"]):
             return DUPLICATE
         self._waiting.pop(line.id, None)
-        self.facts.alloc(line.number, "job", **fields)
+        self.facts.alloc(line.number, "job", **fields, suspended_us=self._stood(line))
         return MATCHED
 
     def _seen(self, line: Line) -> str:

@@ -90,11 +90,16 @@ READERS: tuple[Reader, ...] = (
     Reader("kubernetes", "k8s", b"", (b'"apiVersion"', b"kind: ")),
     Reader("aws_batch", "aws_batch", _JSON, (b'"jobQueue"',)),
     Reader("sagemaker", "sagemaker", _JSON, (b'"TrainingJobName"',)),
+    Reader("flux_eventlog", "flux_eventlog", b"", (b"submit userid=", b"submit urgency=", b'"urgency"')),
+    Reader("flux_jobs", "flux_jobs", _JSON, (b'"t_submit"',)),
+    Reader("skypilot", "skypilot", b"", (b"=== Checking the job", b"Starting job loop for ", b"cluster launched.")),
     Reader("slurm_json", "slurm_json", _JSON, (b'"job_id"', b"data_parser")),
     Reader("slurm_jobcomp", "slurm_jobcomp", b"", (b"JobState=", b'"@submit"')),
     Reader("scontrol", "scontrol", b"", (b"JobState=",)),
     Reader("lsf", "lsf", b"", (b'"JOB_', b'"EVENT_ADRSV_FINISH"')),
+    Reader("lsf_events", "lsf_events", b"", (b'"JOB_NEW" "', b'"JOB_START', b'"JOB_STATUS" "', b'"JOB_EXECUTE" "')),
     Reader("lsf_history", "lsf_history", b"", (b": Submitted from host <",)),
+    Reader("lsf_json", "lsf_json", _JSON, (b'"RECORDS"',)),
     Reader("pbs", "pbs", b"", (b";",)),
     Reader("pbs_qstat", "pbs_qstat", b"", (b"    Job_Name = ",)),
     Reader("pbs_json", "pbs_json", _JSON, (b'"Jobs"',)),
@@ -103,7 +108,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "slurmctld",
         "slurmctld",
-        b"[s-2JFMASOND",  # its own stamps, or those of the journal of its system
+        b"",  # its own stamps, or those of the journal of its system, behind a line that may have been cut
         (
             b"sched", b"_slurm_rpc_", b"backfill: ", b"job_complete: ", b"equeu", b"POWER: ", b"update_node: node ",
             b"slurmctld version ", b"Time limit exhausted for JobI", b"reempted JobI",

@@ -28,6 +28,8 @@ _SNIFF = re.compile(
     rb"(?=[^\n]*\bUserId=|[^\n]*+\n[^\n]*\bUserId=)",
     re.M,
 )
+_TYPED = re.compile(rb"\s*+(?>[^\n]{0,256}?\bscontrol\b[^\n]{0,256}\n\s*+){0,3}\Z")
+"""What may stand above the first job: nothing, or the command as it was typed."""
 _PAIR = re.compile(r"(?:^|(?<=\s))([A-Z][A-Za-z0-9/:_-]{0,40})=(\S*)")
 _NAME = re.compile(r"(?:^|\s)(?:Job)?Name=(.*?)(?=\s*\n|\s+UserId=|$)")
 _TIMES = ("SubmitTime", "EligibleTime", "StartTime", "EndTime")
@@ -38,7 +40,7 @@ def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every re
     if b"JobState=" not in head or b"SubmitTime=" not in head:
         return False
     found = _SNIFF.search(head)
-    return found is not None and not head[: found.start()].strip()
+    return found is not None and _TYPED.match(head, 0, found.start()) is not None
 
 
 def read(path: Path, options: ScanOptions) -> Parsed:

@@ -16,11 +16,10 @@ from ettlog.parse.attempts import Waiting
 from ettlog.parse.blocks import open_source
 from ettlog.parse.gather import BAD_TIME, IGNORED, LONG, MATCHED, TORN, UNMATCHED, Facts, Instant
 from ettlog.parse.parsed import Parsed, ScanOptions
+from ettlog.parse.slurmctld_messages import END, KILL, MESSAGES, OF_NODES, READY, REFUSED, START, SUBMIT, Message
 
 NAME = "slurmctld"
 MAX_LINE, NODES = 1 << 16, 10_000
-SUBMIT, START, READY, END, NOTE = "submit", "start", "ready", "end", "note"
-_JOB = r"JobI[dD]=(?P<id>\d{1,18}(?:_(?:\d{1,18}|\*)|\+\d{1,9})?)(?:\((?P<raw>\d{1,18})\))?"
 _JOURNAL = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.,]{8,18}(?:Z|[+-]\d\d:?\d\d)?)"
 """Stamps of the system's own log, where the controller has no file: by default without a year and a zone."""
 _STAMP = re.compile(
@@ -29,73 +28,13 @@ _STAMP = re.compile(
     re.S,
 )
 _LEVEL = re.compile(r"(?:(?:fatal|error|debug\d?|info|verbose):\s+){1,3}")
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One kind of message: what it does to a job's attempt, and the state an attempt ends in."""
-
-    kind: str
-    does: str
-    state: str | None
-    pattern: re.Pattern[str]
-
-
-def _message(kind: str, does: str, state: str | None, pattern: str) -> Message:
-    return Message(kind, does, state, re.compile(pattern.replace("JOB", _JOB, 1).replace("OTHER", r"JobI[dD]=\S+")))
-
-
-MESSAGES = (
-    _message("submitted", SUBMIT, None, r"_slurm_rpc_submit_batch_(?:pack_|het_)?job: JOB "),
-    # asked for by salloc or srun; without nodes it waits, and another line tells when it gets them
-    _message("submitted", SUBMIT, None, r"(?:sched: )?_slurm_rpc_allocate_resources:? JOB NodeList=\(null\)"),
-    _message(
-        "allocate", START, None,
-        r"(?:sched|backfill)\S*: "
-        r"(?:Allocate|(?P<asked>_slurm_rpc_allocate_resources:?)|\S*_start_job: Started|Started) JOB"
-        r"(?: in (?P<partition>\S+))?(?: (?:on |NodeList=)(?P<nodes>\S+))?(?: #CPUs=(?P<cpus>\d{1,9}))?"
-        r"(?: Partition=(?P<queue>\S+))?",
-    ),
-    _message(
-        "preempted", END, "PREEMPTED",
-        r"(?:\w+: )?[Pp]reempted JOB has been (?:(?P<again>requeued)|killed|checkpointed|cancel)",
-    ),
-    _message("preempted", NOTE, None, r"(?:\w+: )?[Pp]reempted JOB "),
-    _message("requeue_due_to_failure", END, "REQUEUED", r"requeue job JOB due to failure of node (?P<node>\S+)"),
-    _message("killed_on_failed_node", END, "NODE_FAIL", r"Killing JOB on failed node (?P<node>\S+)"),
-    _message("batch_missing", END, "REQUEUED", r"Batch JOB missing from (?:batch )?node (?P<node>\S+) .*[Rr]equeu"),
-    _message("batch_missing", END, "NODE_FAIL", r"Batch JOB missing from (?:batch )?node (?P<node>\S+)"),
-    _message("requeuing", END, "REQUEUED", r"(?:\w+: )?(?:[Rr]equeuing|[Rr]equeued?(?: job)?) JOB"),
-    _message("requeuing", END, "REQUEUED", r"_?job_complete: (?:requeue JOB|JOB .*\brequeu)"),
-    _message("complete", END, "NODE_FAIL", r"_?job_complete: JOB cancelled by node failure"),
-    _message("complete", END, "CANCELLED", r"_?job_complete: JOB cancelled by"),
-    _message("complete", END, "OUT_OF_MEMORY", r"_?job_complete: JOB OOM failure"),
-    _message("complete", END, "COMPLETED", r"_?job_complete: JOB WEXITSTATUS (?P<code>0)\b"),
-    _message("complete", END, "FAILED", r"_?job_complete: JOB WEXITSTATUS (?P<code>\d{1,5})"),
-    _message("complete", END, "FAILED", r"_?job_complete: JOB WTERMSIG (?P<signal>\d{1,3})"),
-    _message("complete", END, "COMPLETED", r"_?job_complete: JOB done"),
-    _message("time_limit", END, "TIMEOUT", r"Time limit exhausted for JOB"),
-    _message("inactive", END, "TIMEOUT", r"(?:\w+: )?inactivity time limit reached for JOB"),
-    _message("preempted", END, "PREEMPTED", r"(?:\w+: )?Preemption GraceTime reached JOB"),
-    # only signal 9 ends a job, and that only where its state says so: 1 is running, 4 cancelled, 8 preempted
-    _message("preempted", END, "PREEMPTED", r"_?job_signal: 9 of running JOB successful 0x[0-9a-f]{0,7}8\b"),
-    _message("cancelled", END, "CANCELLED", r"_?job_signal: 9 of \w+ JOB successful(?! 0x[0-9a-f]{0,7}1\b)"),
-    _message("signal", NOTE, None, r"_?job_signal: \d+ of \w+ JOB "),
-    _message("ready", READY, None, r"(?:\w+: )?Configuration for JOB (?:is )?complete"),
-    _message("completing", NOTE, None, r"cleanup_completing: JOB completion process took "),
-    _message("prolog_failed", NOTE, None, r"Prolog launch failure, JOB"),
-    _message("kill_request", NOTE, None, r"_slurm_rpc_kill_job2?: REQUEST_KILL_JOB JOB"),
-    _message("power", NOTE, None, r"POWER: .*\bJOB"),
-)  # fmt: skip
-"""Messages about jobs, in the order in which they are tried."""
-OF_NODES = (
-    ("update_node", re.compile(r"update_node: node (?P<node>\S+) (?:reason set to: (?P<reason>.*)|state set to .*)\Z")),
-    ("node_down", re.compile(r"(?:\w+: )?[Nn]odes? (?P<node>\S+) not (?:resumed|responding)(?P<reason>.*)\Z")),
-    ("power_down", re.compile(r"powering down node (?P<node>\S+)")),
-    ("power", re.compile(r"POWER: (?:power_save: )?.*?(?:nodes? (?P<node>\S+))?\Z")),
-)
 _OF_INTEREST = re.compile(rb"JobI[dD]=|update_node: |POWER: |powering down |[Nn]odes? \S+ not re")
 """Most lines of a controller are about other things."""
+_KILLED = (
+    "an attempt of which this log tells no end was ended by the request to kill it: a signal may be asked for alike"
+)
+_ANSWER = 1_000_000
+"""Microseconds within which the controller refuses a request."""
 _KNOWN = re.compile(
     rb"^(?:(?:slurmctld: )?\[[^\]\n]{8,40}\] ?|"
     + _JOURNAL.encode()
@@ -108,7 +47,9 @@ _KNOWN = re.compile(
 
 def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every reader is asked in the same way
     """Tell by its first lines whether a file is a log of Slurm's controller."""
-    own, journal = head.lstrip()[:1] in (b"[", b"s"), b" slurmctld[" in head
+    text = head.lstrip()
+    own = text[:1] in (b"[", b"s") or text.partition(b"\n")[2][:1] == b"["  # the first line may have been cut
+    journal = b" slurmctld[" in head
     return (own or journal) and any(
         _KNOWN.match(line)
         for line in head.split(b"\n")
@@ -145,6 +86,11 @@ class _Attempt:
     """The instant at which the attempt before this one ended."""
 
 
+def _names(raw: str, name: str) -> tuple[str, ...]:
+    """Return what a job is called where it is to be killed: alone, by its place in an array, with its array."""
+    return raw, name, re.split(r"[_+]", name)[0]
+
+
 class _Reader:
     """Follows the jobs through the log."""
 
@@ -152,6 +98,8 @@ class _Reader:
         self.facts = facts
         self._jobs: Waiting[_Attempt] = Waiting()
         self._reasons: OrderedDict[str, str] = OrderedDict()
+        self._kills: Waiting[int] = Waiting()
+        """When it was asked to kill a job, by the id that was asked for: the controller tells of no other end then."""
 
     def line(self, line: jsonl.Line) -> str:
         """Take one line and return its outcome."""
@@ -201,6 +149,8 @@ class _Reader:
         elif message.does == READY:
             if job is not None and job.start is not None and job.ready is None:
                 job.ready = at.us
+        elif message.does in (KILL, REFUSED):
+            self._asked(name.removesuffix("_*"), at, message.does == REFUSED)
         elif message.does == END and job is not None:
             self._ended(job, at, message, cells)
         elif message.does == END:
@@ -212,6 +162,18 @@ class _Reader:
             self._waits(_Attempt(number, name, raw, at.clock), at, message, cells)
         return MATCHED
 
+    def _asked(self, name: str, at: Instant, refused: bool) -> None:
+        """Keep the first request to kill a job, or all of an array; forget one that is refused at once."""
+        before = self._kills.get(name)
+        if not refused and before is None and at.us is not None:
+            self._kills.heard(name, at.us)
+        elif refused and before is not None and at.us is not None and at.us - before < _ANSWER:
+            del self._kills[name]
+
+    def _killed(self, job: _Attempt) -> int | None:
+        """Return when it was asked to kill a job of which nothing more is told."""
+        return next((self._kills[name] for name in _names(job.raw, job.id) if name in self._kills), None)
+
     def _keep(self, job: _Attempt) -> None:
         given_up = self._jobs.heard(job.raw, job)
         if given_up is not None:
@@ -221,6 +183,8 @@ class _Reader:
         before = self._jobs.get(raw)
         if before is not None and before.start is not None:
             return  # the allocation is told of again
+        for asked in _names(raw, name):
+            self._kills.pop(asked, None)  # what was asked for before did not end this one
         # what asks for hardware and gets it at once did not wait
         submit = before.submit if before is not None else at.us if cells.get("asked") else None
         job = _Attempt(number, name, raw, at.clock, submit=submit, start=at.us)
@@ -261,6 +225,9 @@ class _Reader:
     ) -> None:
         if job.ended is not None and job.start is None and end is None:
             return  # what follows is not in this log
+        if end is None and (end := self._killed(job)) is not None:
+            state, why = "CANCELLED", "kill_request"
+            self.facts.note(_KILLED)
         one = job.nodes is not None and "[" not in job.nodes and "," not in job.nodes
         code, signal = cells.get("code"), cells.get("signal")
         self.facts.alloc(

@@ -29,7 +29,8 @@ named AS (
 ),
 running AS (
   SELECT *, upper(coalesce(state, 'RUNNING')) IN ('RUNNING', 'COMPLETING', 'SUSPENDED', 'STOPPED', 'PENDING', 'CONFIGURING', 'RESIZING', 'ACTIVE',
-    'CREATED', 'ADMITTED', 'INQUEUE', 'WAITING', 'SUBMITTED', 'RUNNABLE', 'STARTING', 'INPROGRESS', 'EXECUTING', 'S', 'Q') AS runs
+    'CREATED', 'ADMITTED', 'INQUEUE', 'WAITING', 'SUBMITTED', 'RUNNABLE', 'STARTING', 'INPROGRESS', 'EXECUTING', 'S', 'Q',
+    'RUN', 'PEND', 'PSUSP', 'SSUSP', 'USUSP', 'CLEANUP') AS runs
   FROM named
 ),
 timed AS (
@@ -60,7 +61,14 @@ SELECT job, cluster, id, raw,
     WHEN reason IN ('PreemptionByScheduler', 'Preempted', 'InClusterQueue', 'InCohortReclamation', 'InCohortFairSharing',
       'InCohortReclaimWhileBorrowing') THEN 'preempted'
     WHEN reason IN ('DeletionByTaintManager', 'NodeLost', 'NodeShutdown', 'NodeFailures') THEN 'node_failure'
-    WHEN reason IN ('DeadlineExceeded', 'MaximumExecutionTimeExceeded') THEN 'time_limit' ELSE CASE status
+    WHEN reason IN ('DeadlineExceeded', 'MaximumExecutionTimeExceeded') THEN 'time_limit'
+    -- LSF names why a job was ended, HTCondor only what it exited with
+    WHEN reason LIKE 'TERM_PREEMPT%' OR (status = 'EVICTED' AND reason LIKE 'Job was evicted%' AND reason NOT LIKE '%requeued%') THEN 'preempted'
+    WHEN reason LIKE 'TERM_RUNLIMIT%' OR reason LIKE 'TERM_DEADLINE%' OR reason LIKE 'TERM_CPULIMIT%' THEN 'time_limit'
+    WHEN status = 'EXIT' AND (reason LIKE 'TERM_OWNER%' OR reason LIKE 'TERM_ADMIN%' OR reason LIKE 'TERM_FORCE%' OR reason LIKE 'TERM_BUCKET%')
+      THEN 'cancelled'
+    WHEN status = 'TERMINATED' AND (exit_code <> 0 OR exit_signal <> 0) THEN 'failed'
+    WHEN status = 'TERMINATED' AND exit_code = 0 THEN 'completed' ELSE CASE status
     WHEN 'TIMEOUT' THEN 'time_limit' WHEN 'DEADLINE' THEN 'time_limit' WHEN 'MAXRUNTIMEEXCEEDED' THEN 'time_limit'
     WHEN 'PREEMPTED' THEN 'preempted' WHEN 'INTERRUPTED' THEN 'preempted'
     WHEN 'NODE_FAIL' THEN 'node_failure' WHEN 'BOOT_FAIL' THEN 'node_failure'
@@ -69,7 +77,8 @@ SELECT job, cluster, id, raw,
     WHEN 'FAILED' THEN 'failed' WHEN 'RESTARTING' THEN 'failed' WHEN 'RESTARTINGJOBSET' THEN 'failed' WHEN 'OUT_OF_MEMORY' THEN 'failed'
     WHEN 'EXIT' THEN 'failed'
     END END END AS end_state,
-  CASE WHEN status = 'OUT_OF_MEMORY' OR reason = 'OOMKilled' THEN 'oom'
+  CASE WHEN status = 'OUT_OF_MEMORY' OR reason = 'OOMKilled' OR reason LIKE 'TERM_MEMLIMIT%' THEN 'oom'
+    WHEN reason LIKE 'TERM_PREEMPT%' OR (status = 'EVICTED' AND reason LIKE 'Job was evicted%' AND reason NOT LIKE '%requeued%') THEN 'preemption'
     WHEN status IN ('PREEMPTED', 'INTERRUPTED') OR reason IN ('PreemptionByScheduler', 'Preempted') THEN 'preemption'
     WHEN status IN ('NODE_FAIL', 'BOOT_FAIL') OR reason IN ('DeletionByTaintManager', 'NodeLost', 'NodeShutdown', 'NodeFailures')
       THEN 'node' END AS cause,
