@@ -16,7 +16,7 @@ from ettlog.parse.attempts import Waiting
 from ettlog.parse.blocks import open_source
 from ettlog.parse.gather import BAD_TIME, IGNORED, LONG, MATCHED, TORN, UNMATCHED, Facts, Instant
 from ettlog.parse.parsed import Parsed, ScanOptions
-from ettlog.parse.slurmctld_messages import END, KILL, MESSAGES, OF_NODES, READY, REFUSED, START, SUBMIT, Message
+from ettlog.parse.slurmctld_messages import END, KILL, OF_NODES, READY, REFUSED, START, SUBMIT, Message, Told
 
 NAME = "slurmctld"
 MAX_LINE, NODES = 1 << 16, 10_000
@@ -96,6 +96,7 @@ class _Reader:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self._told = Told()
         self._jobs: Waiting[_Attempt] = Waiting()
         self._reasons: OrderedDict[str, str] = OrderedDict()
         self._kills: Waiting[int] = Waiting()
@@ -110,11 +111,10 @@ class _Reader:
         if match is None:
             return UNMATCHED if line.ended else TORN
         rest = _LEVEL.sub("", match["rest"] or match["told"] or "", count=1)
-        for message in MESSAGES if "JobI" in rest else ():
-            found = message.pattern.match(rest)
-            if found:
-                at = self._instant(match["stamp"] or match["day"])
-                return self._job(line.number, at, message, found, rest) if at else BAD_TIME
+        told = self._told.match(rest)
+        if told:
+            at = self._instant(match["stamp"] or match["day"])
+            return self._job(line.number, at, *told, rest) if at else BAD_TIME
         for kind, pattern in OF_NODES:
             found = pattern.match(rest)
             if found:

@@ -17,11 +17,15 @@ class Message:
     does: str
     state: str | None
     pattern: re.Pattern[str]
+    head: re.Pattern[str] | None
+    """What stands before the first job of the message; None where that may be another job."""
 
 
 def _message(kind: str, does: str, state: str | None, pattern: str) -> Message:
     text = re.sub(r"\bDONE\b", lambda _: r"_?job_complete: JOB(?: State=0x\w{1,8} NodeCnt=\d{1,9})?", pattern)
-    return Message(kind, does, state, re.compile(re.sub(r"\bJOB\b", lambda _: _JOB, text, count=1)))
+    head, _, behind = re.split(r"\b(JOB)\b", text, maxsplit=1)
+    wild = "." in head or r"\S" in head
+    return Message(kind, does, state, re.compile(head + _JOB + behind), None if wild else re.compile(head))
 
 
 MESSAGES = (
@@ -68,9 +72,42 @@ MESSAGES = (
     _message("kill_refused", REFUSED, None, r"_slurm_rpc_kill_job2?: job_str_signal\(\) (?:uid=\d+ )?JOB sig"),
     _message("cancelled", END, "CANCELLED", r"_kill_dependent: Job dependency can't be satisfied, cancelling JOB"),
     _message("node_removed", NOTE, None, r"Removing failed node (?P<node>\S+) from JOB"),
-    _message("power", NOTE, None, r"POWER: .*\bJOB"),
+    _message("power", NOTE, None, r"POWER: (?:.*\W)?JOB"),
 )  # fmt: skip
 """Messages about jobs, in the order in which they are tried."""
+_FIRST = re.compile("JobI[dD]=")
+_KEPT, _LONGEST = 4096, 128
+"""Most beginnings remembered, and the longest."""
+
+
+class Told:
+    """Finds what a text says of a job: only the messages are tried whose words stand before its first job."""
+
+    def __init__(self) -> None:
+        """Start without memory."""
+        self._known: dict[str, tuple[Message, ...]] = {}
+
+    def match(self, text: str) -> tuple[Message, re.Match[str]] | None:
+        """Return the first message that a text begins with, and its match."""
+        job = _FIRST.search(text)
+        if job is None:
+            return None
+        head = text[: job.start()]
+        for message in self._known.get(head) or self._begun_by(head):
+            found = message.pattern.match(text)
+            if found:
+                return message, found
+        return None
+
+    def _begun_by(self, head: str) -> tuple[Message, ...]:
+        found = tuple(one for one in MESSAGES if one.head is None or one.head.fullmatch(head))
+        if len(head) <= _LONGEST:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[head] = found
+        return found
+
+
 OF_NODES = (
     ("update_node", re.compile(r"update_node: node (?P<node>\S+) (?:reason set to: (?P<reason>.*)|state set to .*)\Z")),
     ("node_down", re.compile(r"(?:\w+: )?[Nn]odes? (?P<node>\S+) not (?:resumed|responding)(?P<reason>.*)\Z")),
