@@ -1,0 +1,59 @@
+"""Loss dicts right behind a bar, whose carriage returns a copy or a pipe has lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ettlog import fleet
+from ettlog.ingest import ingest
+from tests.dialects import read
+
+BAR = " 14%|█▍        | {}/69 [10:55<1:11:19, 72.50s/it]".format
+LOSS = "{'loss': '5.4375', 'grad_norm': '19.75', 'learning_rate': '1.8e-05', 'epoch': '0.45'}"
+SWIFT = (
+    "Train:   8%|▊         | {0}/60 [00:42<41:47, 42.51s/it]{{'loss': '0.371', 'grad_norm': '0.89', 'learning_rate': "
+    "'3.3e-05', 'epoch': '0.08', 'global_step/max_steps': '{0}/60', 'elapsed_time': '{1}', 'train_speed(s/it)': '42'}}"
+).format
+
+
+def seconds(folder: Path, *lines: str) -> dict[str, float]:
+    """Return seconds of each part of the one job of a log."""
+    (folder / "run.log").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    ingest([folder / "run.log"], folder / "lake")
+    found: dict[str, float] = {}
+    for part, begin, end in fleet.open(folder / "lake").table("segment").select("part", "begin_us", "end_us").rows():
+        found[part] = found.get(part, 0) + (end - begin) / 1_000_000
+    return found
+
+
+def test_a_bar_with_a_loss_behind_it_is_a_step_of_a_trainer(tmp_path: Path) -> None:
+    """No banner is printed at the usual level: the dicts alone tell that the bar is a Trainer's, and how it ended."""
+    end = "{'train_runtime': '5002.5', 'train_samples_per_second': '0.11', 'epoch': '3'}"
+    found = read(tmp_path, BAR(10) + LOSS, BAR(20) + LOSS, BAR(69) + end)
+    assert [(row["step"], row["duration_us"]) for row in found.steps.to_pylist()] == [
+        (10, 72_500_000), (20, 72_500_000), (69, 72_500_000),
+    ]  # fmt: skip
+    assert [row["kind"] for row in found.events.to_pylist()] == ["heartbeat", "heartbeat", "train_end"]
+
+
+def test_ms_swift_prints_its_loss_behind_the_bar(tmp_path: Path) -> None:
+    """The time since the loop began is that of all steps: four steps from second 43 to second 233 took 47.5 s each."""
+    found = read(tmp_path, SWIFT(1, "43s"), SWIFT(5, "3m 53s"))
+    assert [(row["step"], row["duration_us"]) for row in found.steps.to_pylist()][1] == (5, 47_500_000)
+
+
+def test_an_evaluation_of_hugging_face_tells_what_it_took(tmp_path: Path) -> None:
+    """Thirty seconds before its stamp it began, though the last bar was shown a minute before."""
+    stamp = "2031-03-09T08:{}Z ".format
+    bar = " 50%|█████     | {}/8 [00:40<00:40, 10.00s/it]".format
+    lines = [stamp(f"00:{10 * step}") + bar(step) for step in range(1, 5)]
+    evaluated = "{'eval_loss': '1.5', 'eval_accuracy': '0.79', 'eval_runtime': '30', 'epoch': '0.5'}"
+    found = seconds(
+        tmp_path,
+        *lines,
+        stamp("00:40") + LOSS,
+        stamp("01:40") + evaluated,
+        stamp("01:50") + bar(5),
+        stamp("02:00") + bar(6),
+    )
+    assert found == {"step": 60, "evaluation": 30, "gap": 30}
