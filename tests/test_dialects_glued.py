@@ -1,4 +1,4 @@
-"""Loss dicts right behind a bar, whose carriage returns a copy or a pipe has lost."""
+"""Loss dicts right behind a bar, whose carriage returns are lost; the end of a validation of NeMo 2."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ LOSS = "{'loss': '5.4375', 'grad_norm': '19.75', 'learning_rate': '1.8e-05', 'ep
 SWIFT = (
     "Train:   8%|▊         | {0}/60 [00:42<41:47, 42.51s/it]{{'loss': '0.371', 'grad_norm': '0.89', 'learning_rate': "
     "'3.3e-05', 'epoch': '0.08', 'global_step/max_steps': '{0}/60', 'elapsed_time': '{1}', 'train_speed(s/it)': '42'}}"
+).format
+NEMO = "[NeMo I 2031-03-09 {} nemo_logging:393] {}".format
+STEP = (
+    "Training epoch 0, iteration {0}/3 | lr: 2e-05 | global_batch_size: 8 | global_step: {0} | loss: 3 | "
+    "train_step_timing in s: 10.0"
 ).format
 
 
@@ -57,3 +62,21 @@ def test_an_evaluation_of_hugging_face_tells_what_it_took(tmp_path: Path) -> Non
         stamp("02:00") + bar(6),
     )
     assert found == {"step": 60, "evaluation": 30, "gap": 30}
+
+
+def test_a_validation_of_nemo_2_ends_with_its_last_batch(tmp_path: Path) -> None:
+    """Twenty seconds of validation between steps; behind the loop the trainer waits 100 s for what is still written."""
+    found = seconds(
+        tmp_path,
+        NEMO("08:00:00", "Async finalization time took 0.001 s"),
+        STEP(0), STEP(1),
+        NEMO("08:00:20", "Async finalization time took 0.001 s"),
+        "Validation: iteration 1/2", "Validation: iteration 2/2",
+        NEMO("08:00:40", "Async finalization time took 0.001 s"),
+        STEP(2), STEP(3),
+        NEMO("08:01:00", "Async finalization time took 0.001 s"),
+        "`Trainer.fit` stopped: `max_steps=4` reached.",
+        NEMO("08:01:00", "Pending async checkpoint saves. Finalizing them synchronously now"),
+        NEMO("08:02:40", "Async checkpoint save for step 4 (/runs/gpt/step=3.ckpt) finalized successfully."),
+    )  # fmt: skip
+    assert found == {"step": 40, "evaluation": 20, "final_save": 100}
