@@ -1,4 +1,4 @@
-"""Loss dicts right behind a bar, whose carriage returns are lost; the end of a validation of NeMo 2."""
+"""Loss dicts right behind a bar, whose carriage returns are lost; validations of NeMo 2 and of SkyRL."""
 
 from __future__ import annotations
 
@@ -80,3 +80,30 @@ def test_a_validation_of_nemo_2_ends_with_its_last_batch(tmp_path: Path) -> None
         NEMO("08:02:40", "Async checkpoint save for step 4 (/runs/gpt/step=3.ckpt) finalized successfully."),
     )  # fmt: skip
     assert found == {"step": 40, "evaluation": 20, "final_save": 100}
+
+
+def test_skyrl_counts_by_its_bar_and_times_its_phases(tmp_path: Path) -> None:
+    """Steps of 60 s; that of 100 s holds a validation of 40 s, that of 90 s a save of 30 s, which is complete."""
+    head = "(skyrl_entrypoint pid=7) 2031-03-09 08:{}.000 | INFO     | skyrl.train.trainer:train:210 - {}".format
+    bar = "Training Batches Processed:  10%|█         | {}/40 [{}<22:15, 60.00s/it]".format
+    begun = "Started: 'step'"
+    worker = "(FSDPPolicyWorkerBase pid=8) 2031-03-09 08:04:40.000 | INFO     | skyrl.strategy:print:30 - [rank-0]: "
+    lines = (
+        head("00:00", "init policy/ref/critic models done"),
+        "Training Batches Processed:   0%|          | 0/40 [00:00<?, ?it/s]",
+        head("01:00", "Finished: 'step', time cost: 60.00s"), bar(1, "01:00"), head("01:00", begun),
+        head("02:00", "Finished: 'step', time cost: 60.00s"),
+        head("02:00", "Started: 'eval'"), head("02:40", "Finished: 'eval', time cost: 40.00s"),
+        bar(2, "02:40"), head("02:40", begun),
+        head("03:40", "Finished: 'step', time cost: 60.00s"), bar(3, "03:40"), head("03:40", begun),
+        head("04:40", "Started: 'save_checkpoints'"),
+        worker + "Saving model to /ckpts/global_step_4/policy/model_world_size_8_rank_0.pt",
+        head("05:10", "Successfully saved checkpoint for global_step_4 to: /ckpts/global_step_4"),
+        head("05:10", "Finished: 'step', time cost: 90.00s"), bar(4, "05:10"), head("05:10", begun),
+        *(line for step in range(5, 9) for line in (
+            head(f"0{step + 1}:10", "Finished: 'step', time cost: 60.00s"),
+            bar(step, f"0{step + 1}:10"), head(f"0{step + 1}:10", begun),
+        )),
+        head("09:10", "Training done!"),
+    )  # fmt: skip
+    assert seconds(tmp_path, *lines) == {"step": 480, "evaluation": 40, "save_stall": 30}

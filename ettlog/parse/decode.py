@@ -155,6 +155,7 @@ CONVERTERS: Mapping[str, tuple[str, Callable[[bytes], int | str | None]]] = {
     "human_ms": ("duration_us", human_ms),
     "per_s": ("duration_us", per_second),
     "total_words": ("duration_us", word_span),
+    "total_hms": ("duration_us", clock_span),
     "step_next": ("step", before),
     "step_rounded": ("step", rounded),
     "world_product": ("world", product),
