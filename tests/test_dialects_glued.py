@@ -1,4 +1,4 @@
-"""Loss dicts right behind a bar, whose carriage returns are lost; validations of NeMo 2 and of SkyRL."""
+"""Loss dicts right behind a bar, whose carriage returns are lost; validations of NeMo 2, SkyRL and Automodel."""
 
 from __future__ import annotations
 
@@ -107,3 +107,23 @@ def test_skyrl_counts_by_its_bar_and_times_its_phases(tmp_path: Path) -> None:
         head("09:10", "Training done!"),
     )  # fmt: skip
     assert seconds(tmp_path, *lines) == {"step": 480, "evaluation": 40, "save_stall": 30}
+
+
+def test_automodel_saves_and_validates_between_its_steps(tmp_path: Path) -> None:
+    """Steps of 4 s, which print no time; 10 s of a save behind the third, 20 s of validation behind the fourth."""
+    head = "2031-03-09 08:00:{} | INFO | root | {}".format
+    step = "step {} {}| epoch 0 | loss 9.75 | {}lr 6.25e-05 | mem 38.50 GiB | tps 145236.75(72618.50/gpu)".format
+    found = seconds(
+        tmp_path,
+        head("00", "- Max train steps: 18500"),
+        "Loading checkpoint from /ckpts/epoch_0_step_299",
+        head("04", step(300, "", "grad_norm 3.0625 | ")),
+        head("08", step(301, "", "grad_norm 3.0625 | ")),
+        head("12", step(302, "", "")),
+        "Saving checkpoint to /ckpts/epoch_0_step_302",
+        head("26", step(303, " ", "accuracy 0.5000 | grad_norm 3.0625 | ")),
+        head("46", '[val] name "default" | step 303 | epoch 0 | loss 1.0625 | lr 8.50e-05'),
+        head("50", step(304, "", "")),
+        head("54", step(305, "", "")),
+    )
+    assert found == {"step": 24, "save_stall": 10, "evaluation": 20}
