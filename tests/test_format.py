@@ -108,6 +108,18 @@ def test_bad_format_is_refused(tmp_path: Path, changes: dict[str, Any], says: st
     assert caught.value.exit_code == 2
 
 
+def test_an_anchor_may_stand_in_what_a_regex_only_looks_at(tmp_path: Path) -> None:
+    """A positive look ahead is in the line; a negative one is not."""
+    seen = {
+        "anchor": " took ",
+        "regex": r"^(?=heron step (?P<step>\d++)/(?P<target>\d++) took (?P<duration_ms>[\d.]++)ms)",
+    }
+    assert formats.load(write(tmp_path, **seen)).patterns[0].anchor == b" took "
+    unseen = {"anchor": " took ", "regex": r"heron step (?P<step>\d++)(?!/900 took )"}
+    with pytest.raises(FormatError, match="the anchor is not in every line"):
+        formats.load(write(tmp_path, **unseen))
+
+
 def test_caret_stands_where_the_match_stopped(tmp_path: Path) -> None:
     """The error shows the sample and a caret below the first byte the regex did not take: the 22nd here."""
     path = write(tmp_path, samples=["heron step 12/900 took no time"])

@@ -127,7 +127,7 @@ def test_an_event_written_as_a_line_is_read_as_that_event(pattern: Pattern) -> N
     assert changed or all(_fixed(pattern, name) for name in pattern.groups)
 
 
-HELPED = {"epoch", "epoch_first", "over", "more_s"}
+HELPED = {"epoch", "epoch_first", "over", "more_s", "plus_s"}
 """Groups that change the value of another one: their sum is checked by the samples."""
 
 

@@ -124,7 +124,10 @@ def product(text: bytes) -> int | None:
     return value if 0 < value <= _INT32 else None
 
 
-_EPOCH, _OVER, _MORE = "_epoch", "_over", "_more"
+_EPOCH, _OVER, _MORE, _PLUS = "_epoch", "_over", "_more", "_plus"
+
+
+_HELPERS = (_EPOCH, _OVER, _MORE, _PLUS)
 
 
 def _unit(unit_us: int) -> Callable[[bytes], int | None]:
@@ -152,6 +155,7 @@ CONVERTERS: Mapping[str, tuple[str, Callable[[bytes], int | str | None]]] = {
     "human_ms": ("duration_us", human_ms),
     "per_s": ("duration_us", per_second),
     "total_words": ("duration_us", word_span),
+    "total_hms": ("duration_us", clock_span),
     "step_next": ("step", before),
     "step_rounded": ("step", rounded),
     "world_product": ("world", product),
@@ -161,9 +165,11 @@ CONVERTERS: Mapping[str, tuple[str, Callable[[bytes], int | str | None]]] = {
     "epoch_first": (_EPOCH, before),
     "over": (_OVER, whole),
     "more_s": (_MORE, _unit(1_000_000)),
+    "plus_s": (_PLUS, _unit(1_000_000)),
 }
 """Groups that are converted: name -> column, converter. `stamp` is read by the clock, `total_*` is time since the
-loop began; `epoch` (from 0), `epoch_first` (from 1), `over` and `more_s` change another group's value (`combine`)."""
+loop began; `epoch` (from 0), `epoch_first` (from 1), `over`, `more_s` and `plus_s` change another
+group's value (`combine`)."""
 
 TOTALS = frozenset(group for group in CONVERTERS if group.startswith("total_"))
 """Groups whose durations count from the beginning of the loop, not of the step."""
@@ -184,11 +190,11 @@ def combine(found: dict[str, int | str]) -> dict[str, int | str]:
     """Apply what the helper groups say, and take them out.
 
     A step counted inside an epoch becomes one of the run (its target, that of the epoch, goes); a duration of several
-    steps becomes that of one; a second duration is added to the first.
+    steps becomes that of one; a second and a third duration are added to the first.
     """
-    if _EPOCH not in found and _OVER not in found and _MORE not in found:
+    if found.keys().isdisjoint(_HELPERS):
         return found
-    epoch, over, more = (found.pop(name, None) for name in (_EPOCH, _OVER, _MORE))
+    epoch, over, more, plus = (found.pop(name, None) for name in _HELPERS)
     step, duration = found.get("step"), found.get("duration_us")
     if isinstance(epoch, int) and isinstance(step, int):
         target = found.pop("target", None)
@@ -196,6 +202,6 @@ def combine(found: dict[str, int | str]) -> dict[str, int | str]:
             found["step"] = epoch * target + step
     if isinstance(duration, int) and isinstance(over, int) and over > 0:
         found["duration_us"] = duration // over
-    if isinstance(duration, int) and isinstance(more, int):
-        found["duration_us"] = duration + more
+    elif isinstance(duration, int):
+        found["duration_us"] = duration + sum(value for value in (more, plus) if isinstance(value, int))
     return found

@@ -166,6 +166,8 @@ def _requires(tree: Any, anchor: bytes) -> bool:
             run.append(argument)
             continue
         if operator in (_op.AT, _op.ASSERT, _op.ASSERT_NOT):
+            if operator is _op.ASSERT and _requires(argument[1], anchor):  # what it looks at is in the line, too
+                return True
             continue
         letters = _repeated(operator, argument)
         run += letters

@@ -3,7 +3,7 @@
 -- job: job
 -- k: number of the start in its job
 -- step: step of the save; -1 where none is known
--- at_us: first line of it
+-- at_us: first line of it; where that has no stamp, and the end of a save that holds the loop tells what it took, that much before the end
 -- evidence: path and line of the request
 -- done_us: last commit, or the end of staging where that is earlier
 -- staged_us: last end of staging
@@ -11,31 +11,31 @@
 WITH told AS (
   SELECT job, k, CASE WHEN kind = 'save_blocking' THEN 'save_request' ELSE kind END AS kind, coalesce(step, last_value(CASE WHEN kind IN ('save_request', 'save_blocking') THEN step END IGNORE NULLS) OVER (
       PARTITION BY job, k ORDER BY at_us, part_no, path, line, CASE WHEN kind IN ('save_request', 'save_blocking') THEN 0 ELSE 1 END, kind, step ROWS UNBOUNDED PRECEDING)) AS step,
-    at_us, stream, part_no, path, line
+    at_us, stream, part_no, path, line, kind = 'save_blocking' AND NOT dated AS vague, CASE WHEN kind = 'save_commit' AND duration_us > 0 THEN at_us - duration_us END AS from_us
   FROM mark
   WHERE kind IN ('save_request', 'save_blocking', 'save_staged', 'save_written', 'save_commit') AND at_us IS NOT NULL
 ),
 numberless AS (SELECT DISTINCT job FROM told WHERE step IS NULL),
 beside AS (
   -- a save without a number is of the last step line before it in its own log: clocks of two ranks need not agree on what came first
-  SELECT job, k, kind, step, at_us, stream, part_no, path, line, coalesce(step, last_value(beside_step IGNORE NULLS) OVER (
+  SELECT job, k, kind, step, at_us, stream, part_no, path, line, vague, from_us, coalesce(step, last_value(beside_step IGNORE NULLS) OVER (
     PARTITION BY job, k, stream ORDER BY part_no, line, CASE WHEN kind = 'line' THEN 0 ELSE 1 END, beside_step ROWS UNBOUNDED PRECEDING)) AS own_step
   FROM (
     SELECT *, CAST(NULL AS BIGINT) AS beside_step FROM told
     UNION ALL
-    SELECT p.job, p.k, 'line', NULL, NULL, c.stream, c.part_no, c.path, w.line, w.step
+    SELECT p.job, p.k, 'line', NULL, NULL, c.stream, c.part_no, c.path, w.line, NULL, NULL, w.step
     FROM _walk AS w JOIN _placed AS p ON p.gid = w.gid JOIN numberless AS n ON n.job = p.job JOIN _stream AS c ON c.no = w.no
   ) AS logged
 ),
 lined AS (
-  SELECT job, k, kind, own_step AS step, at_us, part_no, path, line FROM beside WHERE kind <> 'line'
+  SELECT job, k, kind, own_step AS step, at_us, part_no, path, line, vague, from_us FROM beside WHERE kind <> 'line'
   UNION ALL
-  SELECT p.job, p.k, 'step', w.step, w.end_us, 0, '', 0 FROM _work AS w JOIN _placed AS p ON p.gid = w.gid
+  SELECT p.job, p.k, 'step', w.step, w.end_us, 0, '', 0, NULL, NULL FROM _work AS w JOIN _placed AS p ON p.gid = w.gid
   WHERE p.job IN (SELECT job FROM beside WHERE kind <> 'line' AND own_step IS NULL)
 ),
 located AS (
   -- where that log prints no steps, of the last one of any log
-  SELECT job, k, kind, at_us, part_no, path, line, coalesce(step, last_value(CASE WHEN kind = 'step' THEN step END IGNORE NULLS) OVER (
+  SELECT job, k, kind, at_us, part_no, path, line, vague, from_us, coalesce(step, last_value(CASE WHEN kind = 'step' THEN step END IGNORE NULLS) OVER (
     PARTITION BY job, k ORDER BY at_us, path, line, step ROWS UNBOUNDED PRECEDING), -1) AS step
   FROM lined
 ),
@@ -50,7 +50,7 @@ turned AS (
 numbered AS (
   SELECT *, sum(opens) OVER (PARTITION BY job, k, step ORDER BY at_us, part_no, path, line, CASE WHEN kind = 'save_request' THEN 0 ELSE 1 END, kind, opens DESC ROWS UNBOUNDED PRECEDING) AS nth FROM turned
 )
-SELECT job, k, step, min(at_us) AS at_us, min_by(path || ':' || CAST(line AS VARCHAR), opens * -1) AS evidence,
+SELECT job, k, step, CASE WHEN bool_and(CASE WHEN kind = 'save_request' THEN vague END) THEN greatest(min(at_us), coalesce(max(from_us), min(at_us))) ELSE min(at_us) END AS at_us, min_by(path || ':' || CAST(line AS VARCHAR), opens * -1) AS evidence,
   least(max(CASE WHEN kind = 'save_commit' THEN at_us END), max(CASE WHEN kind = 'save_staged' THEN at_us END)) AS done_us,
   max(CASE WHEN kind = 'save_staged' THEN at_us END) AS staged_us,
   max(CASE WHEN kind = 'save_written' THEN at_us END) AS written_us

@@ -1,5 +1,5 @@
 -- One row per interval that its own lines bound: a begin and an end, or an end with its duration.
--- needs: mark, lifecycle_kind, _work, _placed, _result
+-- needs: mark, lifecycle_kind, _work, _placed, _result, _timed
 -- job: job
 -- k: number of the start in its job
 -- part: what went on
@@ -15,7 +15,8 @@ WITH edged AS (
   FROM mark AS m
   JOIN lifecycle_kind AS k ON k.kind = m.kind
   LEFT JOIN _result AS b ON b.path = m.path AND b.line = m.line
-  WHERE m.at_us IS NOT NULL AND (k.edge = 'both' OR k.part IN ('restore', 'compile', 'evaluation', 'publish'))
+  LEFT JOIN _timed AS t ON t.path = m.path AND t.line = m.line AND m.kind = 'evaluation_end'
+  WHERE m.at_us IS NOT NULL AND t.path IS NULL AND (k.edge = 'both' OR k.part IN ('restore', 'compile', 'evaluation', 'publish'))
     AND k.edge <> ''
 ),
 loads AS (

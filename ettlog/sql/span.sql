@@ -1,5 +1,5 @@
 -- One row per raw interval of a start; intervals may overlap.
--- needs: _wait, _tile, _pair, _evaluated, _stall, _work, step_run, _phase, _placed, _start, _stream, _adrift
+-- needs: _wait, _tile, _pair, _evaluated, _timed, _stall, _work, step_run, _phase, _placed, _start, _stream, _adrift
 -- job: job
 -- start: number of the start; null where none follows
 -- part: what went on
@@ -15,6 +15,8 @@ WITH every AS (
   SELECT job, k, part, begin_us, end_us, evidence, inferred FROM _pair WHERE part <> 'evaluation'
   UNION ALL
   SELECT job, k, part, begin_us, end_us, evidence, inferred FROM _evaluated
+  UNION ALL
+  SELECT job, k, part, begin_us, end_us, evidence, inferred FROM _timed
   UNION ALL
   SELECT job, k, part, begin_us, end_us, evidence, inferred FROM _stall
   UNION ALL
