@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import ettlog
 from tests.scheduling import jobs, read, us
 
 SUBMIT, START, END = 1_933_135_600, 1_933_135_660, 1_933_139_260
@@ -57,6 +58,15 @@ def test_changes_and_parts_of_a_job_end_nothing(tmp_path: Path, kind: str, rest:
     runs = line("S", end=None) + short(kind, "08:01:00", f"start={START} exec_host=m1/0 {rest}") + line()
     (row,) = jobs(read(tmp_path / "20310405", "pbs", runs))
     assert (row["state"], row["end_us"] - row["start_us"]) == ("E", 3_600_000_000)
+
+
+def test_the_exit_code_tells_how_a_run_ended(tmp_path: Path) -> None:
+    """What a signal ended may have been deleted, or have run out of its time: that is not known."""
+    codes = {"1": 0, "2": 3, "3": 271, "4": -11}
+    (tmp_path / "20310405").write_text("".join(line(job=job, Exit_status=code) for job, code in codes.items()))
+    ettlog.ingest([tmp_path / "20310405"], tmp_path / "lake")
+    held = ettlog.open(tmp_path / "lake").sql("SELECT job, end_state FROM _held").rows()
+    assert dict(held) == {"1": "completed", "2": "failed", "3": None, "4": None}
 
 
 @pytest.mark.parametrize(

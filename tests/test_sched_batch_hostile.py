@@ -26,6 +26,7 @@ from ettlog.parse import (
     slurm_jobcomp,
     slurm_json,
     slurmctld,
+    slurmd,
 )
 from ettlog.parse.parsed import ScanOptions
 from tests import (
@@ -41,6 +42,7 @@ from tests import (
     test_slurm_jobcomp,
     test_slurm_json,
     test_slurmctld,
+    test_slurmd,
 )
 from tests import test_htcondor as condor
 from tests.examples import few
@@ -53,6 +55,7 @@ READ = {
     "jobcomp": (slurm_jobcomp.read, test_slurm_jobcomp.line() + test_slurm_jobcomp.line(82, name="a b")),
     "scontrol": (scontrol.read, test_scontrol.block() + test_scontrol.block("PENDING", job="JobId=7101")),
     "slurmctld": (slurmctld.read, test_slurmctld.log(test_slurmctld.START, "Requeuing JobId=55", test_slurmctld.START)),
+    "slurmd": (slurmd.read, test_slurmd.log(*test_slurmd.LINES)),
     "flux": (flux_eventlog.read, test_flux.events(*test_flux.RUN, 'exception type="x" severity=0', "finish status=9")),
     "flux_jobs": (flux_jobs.read, json.dumps({"jobs": [test_flux.listed(), test_flux.listed(id=7, state="RUN")]})),
     "skypilot": (

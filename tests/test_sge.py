@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import ettlog
 from tests.scheduling import jobs, read, us
 
 SUBMIT, START, END = 1_933_135_600, 1_933_135_660, 1_933_139_260
@@ -43,6 +44,15 @@ def test_seconds_and_milliseconds_are_told_by_their_digits(tmp_path: Path) -> No
     assert [row["start_us"] for row in found] == [START * 1_000_000, START * 1_000_000 + 5000, START * 1_000_000 + 5000]
     assert {row["elapsed_us"] for row in found} == {3_600_000_000}
     assert {row["end_us"] - row["start_us"] for row in found} == {3_600_000_000}
+
+
+def test_the_exit_code_tells_how_a_run_ended(tmp_path: Path) -> None:
+    """Where Grid Engine itself saw no failure; another number than 0 there says nothing of the job's own end."""
+    text = record(1) + record(2, code=3) + record(3, failed=100, code=137)
+    (tmp_path / "accounting").write_text(text)
+    ettlog.ingest([tmp_path / "accounting"], tmp_path / "lake")
+    held = ettlog.open(tmp_path / "lake").sql("SELECT job, end_state FROM _held").rows()
+    assert dict(held) == {"1": "completed", "2": "failed", "3": None}
 
 
 def test_a_job_that_never_started(tmp_path: Path) -> None:

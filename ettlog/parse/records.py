@@ -114,6 +114,7 @@ READERS: tuple[Reader, ...] = (
             b"slurmctld version ", b"Time limit exhausted for JobI", b"reempted JobI",
         ),
     ),
+    Reader("slurmd", "slurmd", b"", (b"launch task ", b"Launching batch job ", b"slurmd version ", b"] done with ")),
     Reader("htcondor", "htcondor"),
     Reader("ckpt_probe", "ckpt_probe", b"cp", (b"\ttime\texecution\t", b"\texecutions_by_trainer\t")),
     Reader("kubernetes_describe", "k8s_describe", b"", (b"Namespace:  ",)),

@@ -62,13 +62,13 @@ SELECT job, cluster, id, raw,
       'InCohortReclaimWhileBorrowing') THEN 'preempted'
     WHEN reason IN ('DeletionByTaintManager', 'NodeLost', 'NodeShutdown', 'NodeFailures') THEN 'node_failure'
     WHEN reason IN ('DeadlineExceeded', 'MaximumExecutionTimeExceeded') THEN 'time_limit'
-    -- LSF names why a job was ended, HTCondor only what it exited with
+    -- LSF names why a job was ended; HTCondor, PBS and Grid Engine only what it exited with
     WHEN reason LIKE 'TERM_PREEMPT%' OR (status = 'EVICTED' AND reason LIKE 'Job was evicted%' AND reason NOT LIKE '%requeued%') THEN 'preempted'
     WHEN reason LIKE 'TERM_RUNLIMIT%' OR reason LIKE 'TERM_DEADLINE%' OR reason LIKE 'TERM_CPULIMIT%' THEN 'time_limit'
     WHEN status = 'EXIT' AND (reason LIKE 'TERM_OWNER%' OR reason LIKE 'TERM_ADMIN%' OR reason LIKE 'TERM_FORCE%' OR reason LIKE 'TERM_BUCKET%')
       THEN 'cancelled'
-    WHEN status = 'TERMINATED' AND (exit_code <> 0 OR exit_signal <> 0) THEN 'failed'
-    WHEN status = 'TERMINATED' AND exit_code = 0 THEN 'completed' ELSE CASE status
+    WHEN (status = 'TERMINATED' AND exit_signal <> 0) OR (status IN ('TERMINATED', 'E', 'FAILED 0') AND exit_code > 0) THEN 'failed'
+    WHEN status IN ('TERMINATED', 'E', 'FAILED 0') AND exit_code = 0 AND coalesce(exit_signal, 0) = 0 THEN 'completed' ELSE CASE status
     WHEN 'TIMEOUT' THEN 'time_limit' WHEN 'DEADLINE' THEN 'time_limit' WHEN 'MAXRUNTIMEEXCEEDED' THEN 'time_limit'
     WHEN 'PREEMPTED' THEN 'preempted' WHEN 'INTERRUPTED' THEN 'preempted'
     WHEN 'NODE_FAIL' THEN 'node_failure' WHEN 'BOOT_FAIL' THEN 'node_failure'
