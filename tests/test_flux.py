@@ -58,6 +58,15 @@ def test_exceptions_end_a_job_by_their_severity(
     assert row["reason"].startswith(exception.split('"')[1])
 
 
+def test_the_release_of_all_ranks_is_the_end_until_they_are_free(tmp_path: Path) -> None:
+    """A log that was printed while an epilog ran has no other; the release of some ranks ends nothing."""
+    text = events(*RUN, "finish status=0", 'release ranks="all" final=true', 'epilog-start description="x"')
+    (row,) = rows(tmp_path, text)
+    assert (row["state"], row["end_us"]) == ("COMPLETED", (AT + 80) * 10**6 + 250_000)
+    (row,) = rows(tmp_path, events(*RUN, "finish status=0", 'release ranks="1" final=false'))
+    assert (row["state"], row["end_us"]) == ("CLEANUP", None)
+
+
 def test_the_same_events_as_json(tmp_path: Path) -> None:
     """A job that is cancelled while it waits never holds hardware; events of unknown names change nothing."""
     told = [

@@ -139,7 +139,12 @@ class _Reader:
             self._facts.alloc(
                 self._line, "mark", raw=self._raw(), id=self._asked, state=f"exception {kind}", reason=note, start_us=at
             )
-        elif name == "free" or (name == "clean" and "end_us" not in job):
+        # what follows the release of all ranks may not be in the log yet: it is the end until then
+        elif (
+            name == "free"
+            or (name == "clean" and "end_us" not in job)
+            or (name == "release" and context.get("final") is True)
+        ):
             job["end_us"] = at
             job["over"] = True
 
