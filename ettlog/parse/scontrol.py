@@ -29,7 +29,7 @@ _SNIFF = re.compile(
     re.M,
 )
 _PAIR = re.compile(r"(?:^|(?<=\s))([A-Z][A-Za-z0-9/:_-]{0,40})=(\S*)")
-_NAME = re.compile(r"(?:^|\s)(?:Job)?Name=(.*?)(?=\s*\n|\s+UserId=|$)")
+_NAME = re.compile(r"(?:^|\s)(?:Job)?Name=((?:\S++|(?!\s++UserId=)[^\S\n]++(?!\n))*+)")
 _TIMES = ("SubmitTime", "EligibleTime", "StartTime", "EndTime")
 
 
