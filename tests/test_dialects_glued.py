@@ -41,6 +41,13 @@ def test_a_bar_with_a_loss_behind_it_is_a_step_of_a_trainer(tmp_path: Path) -> N
     assert [row["kind"] for row in found.events.to_pylist()] == ["heartbeat", "heartbeat", "train_end"]
 
 
+def test_a_result_in_the_words_of_another_line_is_no_evaluation(tmp_path: Path) -> None:
+    """A summary behind the loop repeats what an evaluation took; behind a bar the same dict is a result."""
+    result = "{'eval_loss': 1.5, 'eval_runtime': 16.5, 'epoch': 1.0}"
+    found = read(tmp_path, f"saved adapter to out (steps 5, eval {result})", BAR(20) + result)
+    assert [(row["line"], row["kind"]) for row in found.events.to_pylist()] == [(2, "evaluation_end")]
+
+
 def test_ms_swift_prints_its_loss_behind_the_bar(tmp_path: Path) -> None:
     """The time since the loop began is that of all steps: four steps from second 43 to second 233 took 47.5 s each."""
     found = read(tmp_path, SWIFT(1, "43s"), SWIFT(5, "3m 53s"))

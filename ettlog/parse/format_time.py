@@ -115,9 +115,10 @@ def units(pattern: Pattern, tree: Any) -> Iterable[tuple[bytes, bytes]]:
                 yield unit
     for sample in pattern.samples:
         match = pattern.regex.search(peel(sample.line.encode()).body)
-        if match is not None and len(match[0]) > 1:
-            yield b"", match[0][:-1]
-            yield b"", match[0][: len(match[0]) // 2]
+        text = b"" if match is None else match[0] or match.string[match.start() :]
+        if len(text) > 1:
+            yield b"", text[:-1]
+            yield b"", text[: len(text) // 2]
 
 
 def texts(regex: re.Pattern[Any]) -> Iterable[tuple[bytes, bytes]]:
@@ -157,6 +158,8 @@ def _walk(tree: Any, head: bytearray, found: list[tuple[bytes, bytes]]) -> None:
             _walk(argument[1][0], head, found)
         elif operator in (_op.SUBPATTERN, _op.ATOMIC_GROUP):
             _walk(children(operator, argument)[0], head, found)
+        elif operator is _op.ASSERT and argument[0] > 0:  # it is searched like the rest, and what follows begins there
+            _walk(argument[1], bytearray(head), found)
     found.append((bytes(head), bytes(head)))
 
 

@@ -31,7 +31,7 @@ _SNIFF = re.compile(
 _TYPED = re.compile(rb"\s*+(?>[^\n]{0,256}?\bscontrol\b[^\n]{0,256}\n\s*+){0,3}\Z")
 """What may stand above the first job: nothing, or the command as it was typed."""
 _PAIR = re.compile(r"(?:^|(?<=\s))([A-Z][A-Za-z0-9/:_-]{0,40})=(\S*)")
-_NAME = re.compile(r"(?:^|\s)(?:Job)?Name=(.*?)(?=\s*\n|\s+UserId=|$)")
+_NAME = re.compile(r"(?:^|\s)(?:Job)?Name=((?:\S++|(?!\s++UserId=)[^\S\n]++(?!\n))*+)")
 _TIMES = ("SubmitTime", "EligibleTime", "StartTime", "EndTime")
 
 
