@@ -158,7 +158,7 @@ def _walk(tree: Any, head: bytearray, found: list[tuple[bytes, bytes]]) -> None:
             _walk(argument[1][0], head, found)
         elif operator in (_op.SUBPATTERN, _op.ATOMIC_GROUP):
             _walk(children(operator, argument)[0], head, found)
-        elif operator is _op.ASSERT and argument[0] > 0:  # it is searched like the rest, and what follows begins there
+        elif operator in (_op.ASSERT, _op.ASSERT_NOT) and argument[0] > 0:  # it is searched like what follows
             _walk(argument[1], bytearray(head), found)
     found.append((bytes(head), bytes(head)))
 
