@@ -1,4 +1,4 @@
--- One row per evaluation that prints what it took, where that is a stretch of the clock.
+-- One row per evaluation that prints what it took and not when it began, where that is a stretch of the clock.
 -- needs: mark, _work, _stream
 -- job: job
 -- k: number of the start in its job
@@ -19,3 +19,4 @@ SELECT m.job, m.k, 'evaluation' AS part, m.at_us - m.duration_us AS begin_us, m.
   m.path || ':' || CAST(m.line AS VARCHAR) AS evidence, m.path, m.line
 FROM mark AS m LEFT JOIN lined AS s ON s.path = m.path AND s.line = m.line
 WHERE m.kind = 'evaluation_end' AND m.duration_us > 0 AND m.at_us IS NOT NULL AND (m.dated OR s.line IS NOT NULL)
+  AND m.path NOT IN (SELECT path FROM mark WHERE kind = 'evaluation_begin')
