@@ -103,8 +103,7 @@ class EventRows:
             found[name] = none
             if name in rows:
                 at, values = rows[name]
-                found[name] = none.copy()
-                found[name][at] = self._words[name].codes(map(_text, values))
+                found[name] = columns.codes(at, self._words[name].codes(map(_text, values)), size)
         found["line"] = np.array([event.line for event in events], np.int64)
         found["ts"] = np.array([event.ts for event in events], np.int64)
         found["clock"] = np.array([event.clock for event in events], np.int8)

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ettlog.parse import jsonl
-from ettlog.parse.blocks import open_source
-from ettlog.parse.gather import BAD_RECORD, BAD_TIME, IGNORED, LONG, MATCHED, TORN, Facts, exact
+from ettlog.parse.gather import BAD_RECORD, BAD_TIME, IGNORED, MATCHED, TORN, Facts, exact
 from ettlog.parse.parsed import Parsed, ScanOptions
 from ettlog.parse.record_limits import within
 
@@ -47,11 +46,7 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the events. Raise SourceRefusedError like the scanner."""
     facts = Facts(NAME, options)
     reader = _Reader(facts)
-    with open_source(path, budget=options.limits.output) as source:
-        for line in jsonl.lines(source, MAX_LINE):
-            facts.count(LONG if line.long else reader.line(line), line.text)
-        reader.finish()
-        return facts.parsed(source)
+    return jsonl.each(path, options, facts, reader.line, reader.finish, MAX_LINE)
 
 
 def _record(text: bytes) -> Mapping[str, Any] | None:

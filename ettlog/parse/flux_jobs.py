@@ -5,6 +5,7 @@ GPUs are not told; an exception tells why a job ended.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ from ettlog.parse import jsonl
 from ettlog.parse.attempts import Attempts
 from ettlog.parse.blocks import open_source
 from ettlog.parse.flux_eventlog import EXCEPTIONS
-from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, MATCHED, TORN, Facts, exact
-from ettlog.parse.json_values import Values
+from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, MATCHED, Facts, exact
+from ettlog.parse.json_values import Values, each
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME = "flux_jobs"
@@ -31,11 +32,7 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the jobs. Raise SourceRefusedError like the scanner."""
     facts, attempts = Facts(NAME, options), Attempts()
     with open_source(path, budget=options.limits.output) as source:
-        values = Values(source, lists=("jobs",))
-        for value in values:
-            torn = values.torn and value.found is None
-            facts.count(TORN if torn else _take(facts, attempts, value.line, value.found), lines=value.lines)
-        facts.count(IGNORED, lines=values.rest)
+        each(Values(source, lists=("jobs",)), facts, partial(_take, facts, attempts))
         return facts.parsed(source)
 
 

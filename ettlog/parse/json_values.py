@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ettlog.parse.blocks import Reader
+from ettlog.parse.gather import IGNORED, TORN, Facts
 
 CHUNK = 1 << 20
 MAX_VALUE = 1 << 24
@@ -171,3 +172,11 @@ class Values:
         text = self._decode.decode(bytes(self._room[:got]), final=not got)
         self._text, self._at = self._text[self._at :] + text, 0
         return bool(text) or not self._ended
+
+
+def each(values: Values, facts: Facts, take: Callable[[int, Any], str]) -> None:
+    """Give the line and the object of each value to `take`, which returns its outcome; all lines are counted."""
+    for value in values:
+        torn = values.torn and value.found is None
+        facts.count(TORN if torn else take(value.line, value.found), lines=value.lines)
+    facts.count(IGNORED, lines=values.rest)

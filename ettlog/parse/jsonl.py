@@ -80,13 +80,15 @@ def each(
     facts: Facts,
     take: Callable[[Line], str],
     finish: Callable[[], None] | None = None,
+    most: int | None = None,
 ) -> Parsed:
-    """Read a file line by line: `take` adds what a line says and returns its outcome; overlong lines are counted.
+    """Read a file line by line: `take` adds what a line says and returns its outcome; lines of more than `most` bytes
+    (by default the limit of a record) are counted.
 
     `finish` is called behind the last line. Raises SourceRefusedError like the scanner.
     """
     with open_source(path, budget=options.limits.output) as source:
-        for line in lines(source, options.limits.record):
+        for line in lines(source, most or options.limits.record):
             facts.count(LONG if line.long else take(line), line.text)
         if finish is not None:
             finish()

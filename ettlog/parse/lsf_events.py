@@ -14,8 +14,7 @@ from typing import Final
 
 from ettlog.parse import jsonl
 from ettlog.parse.attempts import Waiting
-from ettlog.parse.blocks import open_source
-from ettlog.parse.gather import BAD_RECORD, BAD_TIME, IGNORED, LONG, MATCHED, TORN, Facts, Instant, exact
+from ettlog.parse.gather import BAD_RECORD, BAD_TIME, IGNORED, MATCHED, TORN, Facts, Instant, exact
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME = "lsf_events"
@@ -46,11 +45,7 @@ def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every re
 def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the records. Raise SourceRefusedError like the scanner."""
     reader = _Reader(Facts(NAME, options))
-    with open_source(path, budget=options.limits.output) as source:
-        for line in jsonl.lines(source, MAX_RECORD):
-            reader.facts.count(LONG if line.long else reader.line(line))
-        reader.close()
-        return reader.facts.parsed(source)
+    return jsonl.each(path, options, reader.facts, reader.line, reader.close, MAX_RECORD)
 
 
 @dataclass(slots=True)

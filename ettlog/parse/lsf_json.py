@@ -7,14 +7,15 @@ what its limit foretells. GPU_NUM counts the GPUs of all hosts.
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ettlog.parse import jsonl, undated
 from ettlog.parse.attempts import Attempts
 from ettlog.parse.blocks import open_source
-from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, MATCHED, TORN, Facts, Instant
-from ettlog.parse.json_values import Values
+from ettlog.parse.gather import BAD_RECORD, BAD_TIME, DUPLICATE, IGNORED, MATCHED, Facts, Instant
+from ettlog.parse.json_values import Values, each
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME = "lsf_json"
@@ -37,11 +38,7 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the jobs. Raise SourceRefusedError like the scanner."""
     facts, attempts = undated.facts_of(NAME, options), Attempts()
     with open_source(path, budget=options.limits.output) as source:
-        values = Values(source, lists=("RECORDS",))
-        for value in values:
-            torn = values.torn and value.found is None
-            facts.count(TORN if torn else _take(facts, attempts, value.line, value.found), lines=value.lines)
-        facts.count(IGNORED, lines=values.rest)
+        each(Values(source, lists=("RECORDS",)), facts, partial(_take, facts, attempts))
         return facts.parsed(source)
 
 

@@ -6,14 +6,15 @@ The words are those of `qstat -f`, resources one level deeper; times are local, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ettlog.parse import pbs_qstat
 from ettlog.parse.attempts import Attempts
 from ettlog.parse.blocks import open_source
-from ettlog.parse.gather import BAD_RECORD, DUPLICATE, IGNORED, MATCHED, TORN, Facts
-from ettlog.parse.json_values import Values
+from ettlog.parse.gather import BAD_RECORD, DUPLICATE, IGNORED, MATCHED, Facts
+from ettlog.parse.json_values import Values, each
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME = "pbs_json"
@@ -29,11 +30,7 @@ def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the jobs. Raise SourceRefusedError like the scanner."""
     facts, attempts = Facts(NAME, options), Attempts()
     with open_source(path, budget=options.limits.output) as source:
-        values = Values(source)
-        for value in values:
-            torn = values.torn and value.found is None
-            facts.count(TORN if torn else _take(facts, attempts, value.line, value.found), lines=value.lines)
-        facts.count(IGNORED, lines=values.rest)
+        each(Values(source), facts, partial(_take, facts, attempts))
         return facts.parsed(source)
 
 

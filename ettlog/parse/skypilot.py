@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ettlog.parse import jsonl, undated
-from ettlog.parse.blocks import open_source
-from ettlog.parse.gather import BAD_TIME, IGNORED, LONG, MATCHED, TORN, UNMATCHED, Facts, Instant
+from ettlog.parse.gather import BAD_TIME, IGNORED, MATCHED, TORN, UNMATCHED, Facts, Instant
 from ettlog.parse.parsed import Parsed, ScanOptions
 
 NAME: Final = "skypilot"
@@ -63,11 +62,7 @@ def sniff(head: bytes, options: ScanOptions) -> bool:  # noqa: ARG001 - every re
 def read(path: Path, options: ScanOptions) -> Parsed:
     """Read the log. Raise SourceRefusedError like the scanner."""
     reader = _Reader(undated.facts_of(NAME, options))
-    with open_source(path, budget=options.limits.output) as source:
-        for line in jsonl.lines(source, MAX_LINE):
-            reader.facts.count(LONG if line.long else reader.line(line), line.text)
-        reader.finish()
-        return reader.facts.parsed(source)
+    return jsonl.each(path, options, reader.facts, reader.line, reader.finish, MAX_LINE)
 
 
 @dataclass(slots=True)
